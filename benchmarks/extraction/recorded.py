@@ -24,9 +24,9 @@ from pathlib import Path
 
 from tuples import TupleReader
 
+from knotwork._extensions.model_indexing.reply_formats import Draft
+from knotwork._extensions.model_indexing.reply_grounding import ChunkText, ReplyContext, assemble
 from knotwork._text.sentences import split_sentences
-from knotwork._transform.model.reply_formats import Draft
-from knotwork._transform.model.reply_grounding import ChunkText, ReplyContext, assemble
 from knotwork._transform.rules import RuleExtractor
 from knotwork.records import Chunk, Document, Span
 

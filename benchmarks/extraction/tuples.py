@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from knotwork._transform.model.reply_formats import (
+from knotwork._extensions.model_indexing.reply_formats import (
     ENTITY_WORDS,
     RELATION_WORDS,
     Complaint,

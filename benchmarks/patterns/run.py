@@ -30,7 +30,8 @@ from table import fill_table
 from knotwork._extensions.evaluation.metrics import METRICS
 from knotwork._extensions.evaluation.questions import Dataset, load_dataset
 from knotwork._extensions.evaluation.retriever_runs import EvaluationRun, evaluate_retrievers
-from knotwork._indexing.chunk_questions import QUESTIONS, QuestionWriter, put_questions
+from knotwork._extensions.model_indexing.question_writer import QuestionWriter
+from knotwork._indexing.chunk_questions import QUESTIONS, put_questions
 from knotwork._indexing.embedding import Embedding
 from knotwork._inference.model_registry import open_embedder
 from knotwork._retrieval.retriever_registry import RETRIEVERS
@@ -152,13 +153,13 @@ def add_questions(store: Store, embedder: KnownVectors) -> None:
     """Write the questions of all chunks into an index that has none; other patterns see nothing."""
     if store.texts(QUESTIONS).count():
         return
-    writer, embedding = QuestionWriter(), Embedding(embedder)
+    write, embedding = QuestionWriter(), Embedding(embedder)
     for document_id in store.documents.document_ids():
         ids = store.documents.chunk_ids_of([document_id])[document_id]
         chunks = list(store.documents.chunks(ids).values())
         mentions = store.graph.mentions([chunk.id for chunk in chunks])
         found = [Extraction(chunk.id, tuple(mentions.get(chunk.id, ()))) for chunk in chunks]
-        questions = writer.write([chunk for chunk in chunks if not chunk.is_parent], found)
+        questions = write([chunk for chunk in chunks if not chunk.is_parent], found)
         with store.transaction():
             put_questions(store, questions, embedding)
 

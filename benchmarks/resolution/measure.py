@@ -28,9 +28,9 @@ from pathlib import Path
 from typing import Any
 
 import knotwork
+from knotwork._extensions.model_indexing.judge import FULL_SHARE, LEAN_SHARE, Judge
 from knotwork._extensions.testing.brains import RuleBrain
 from knotwork._extensions.testing.chat_models import ScriptedChatModel
-from knotwork._indexing.resolution.judge import FULL_SHARE, LEAN_SHARE, Judge
 from knotwork._indexing.resolution.pairs import PairSurvey, survey_pairs
 from knotwork._indexing.resolution.resolver import resolve_entities
 from knotwork._indexing.splitters import make_splitter

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.cli.running import knotwork
 
-from knotwork._transform.model.extraction_schema import ExtractionSchema, RelationPattern
+from knotwork._extensions.model_indexing.extraction_schema import ExtractionSchema, RelationPattern
 from knotwork.testing.model_server import Fault, FaultPlan, ModelTestServer
 
 pytestmark = pytest.mark.slow

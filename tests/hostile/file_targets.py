@@ -20,6 +20,7 @@ from knotwork._extensions.evaluation.judge import read_labelled_cases
 from knotwork._extensions.evaluation.questions import read_answer_questions, read_cases
 from knotwork._extensions.graphs.graph_import.graph_importer import import_graph
 from knotwork._extensions.graphs.recorded_extractor import Recording
+from knotwork._extensions.model_indexing.extraction_schema import ExtractionSchema
 from knotwork._extensions.paths.path_ranking import read_trees
 from knotwork._extensions.patterns.ontology import load_ontology
 from knotwork._extensions.queries.cypher_templates import read_templates
@@ -28,7 +29,6 @@ from knotwork._extensions.server.job_store import JobStore
 from knotwork._extensions.server.keys import KeyFile, KeyRole
 from knotwork._inference.call_cache import CallCache
 from knotwork._stores.urls import open_store
-from knotwork._transform.model.extraction_schema import ExtractionSchema
 from knotwork._transform.rules.dictionary import Dictionary
 from knotwork.records import Document
 

@@ -18,15 +18,20 @@ from knotwork._extensions.agents.agent import AgentState, parse_move
 from knotwork._extensions.agents.fact_rules import parse_facts
 from knotwork._extensions.agents.graph_reasoner import parse_plans
 from knotwork._extensions.evaluation import judge as _judge
+from knotwork._extensions.model_indexing.description_writer import (
+    DescriptionEntry,
+    parse_descriptions,
+)
+from knotwork._extensions.model_indexing.extraction_method import ExtractionMethod, read_check
+from knotwork._extensions.model_indexing.judge import read_verdicts
+from knotwork._extensions.model_indexing.question_writer import _read_reply as read_chunk_questions
+from knotwork._extensions.model_indexing.reply_formats import read_json, read_lines
+from knotwork._extensions.model_indexing.written_reports import read_reports
 from knotwork._extensions.queries.cypher_templates import Template, parse_choice
 from knotwork._extensions.queries.model_translators import parse_plan, parse_statement
 from knotwork._extensions.queries.query_plans import LinkedQuestion
 from knotwork._extensions.queries.query_targets import CypherGraph
 from knotwork._extensions.schemas.discovery import read_proposal
-from knotwork._indexing.chunk_questions import _read_reply as read_chunk_questions
-from knotwork._indexing.communities.written_reports import read_reports
-from knotwork._indexing.entity_descriptions import DescriptionEntry, parse_descriptions
-from knotwork._indexing.resolution.judge import read_verdicts
 from knotwork._inference.chat import ChatReply
 from knotwork._inference.thinking import ThinkingHabit, ThinkingStripper, strip_thinking
 from knotwork._retrieval.steps import query_transformation
@@ -35,8 +40,6 @@ from knotwork._synthesis.answer_writer import parse_answer_reply
 from knotwork._synthesis.follow_ups import parse_rewritten
 from knotwork._synthesis.messages import no_answer
 from knotwork._synthesis.mode_answers import parse_points, parse_questions
-from knotwork._transform.model.extraction_method import ExtractionMethod, read_check
-from knotwork._transform.model.reply_formats import read_json, read_lines
 from knotwork.errors import KnotworkError
 from knotwork.records import Entity
 

@@ -4,10 +4,11 @@ import pytest
 
 from knotwork._companions import IN_MEMORY_COMPANIONS
 from knotwork._config import IndexSettings, LlmSettings, Settings
+from knotwork._extensions.model_indexing.question_writer import QuestionWriter, questions_of
 from knotwork._extensions.testing.chat_models import ScriptedChatModel
 from knotwork._extensions.testing.embedders import HashingEmbedder
 from knotwork._indexing.changes import Tiers
-from knotwork._indexing.chunk_questions import MOST_QUESTIONS, QuestionWriter, questions_of
+from knotwork._indexing.chunk_questions import MOST_QUESTIONS
 from knotwork._indexing.embedding import Embedding
 from knotwork._indexing.prepare import document_source
 from knotwork._indexing.run import IndexingRun

@@ -11,19 +11,18 @@ from tests.stores.minimal_store import MinimalStore
 from tests.transform.model.mutations import HARMFUL, HARMLESS
 
 import knotwork
+from knotwork._extensions.model_indexing import description_writer
+from knotwork._extensions.model_indexing.description_writer import (
+    DescriptionEntry,
+    DescriptionWriter,
+    describe_entities,
+    parse_descriptions,
+)
 from knotwork._extensions.testing.brains import RuleBrain
 from knotwork._extensions.testing.chat_models import ScriptedChatModel
 from knotwork._extensions.testing.store_contract import sample_mention
 from knotwork._indexing import entity_descriptions
-from knotwork._indexing.entity_descriptions import (
-    MERGED_TOKENS,
-    Describer,
-    DescriptionEntry,
-    DescriptionWriter,
-    describe_entities,
-    merge_descriptions,
-    parse_descriptions,
-)
+from knotwork._indexing.entity_descriptions import MERGED_TOKENS, Describer, merge_descriptions
 from knotwork._inference.call_cache import CachedChatModel, CallCache
 from knotwork._inference.chat import ChatReply
 from knotwork._text.token_counts import count_tokens
@@ -82,6 +81,7 @@ def writer(model=None, **options):
 @pytest.fixture(autouse=True)
 def _short(monkeypatch):
     monkeypatch.setattr(entity_descriptions, "MERGED_TOKENS", 60)
+    monkeypatch.setattr(description_writer, "MERGED_TOKENS", 60)
 
 
 def refresh_descriptions(store, **options):
@@ -123,7 +123,7 @@ def summary_of(store, name):
 
 
 def test_a_describer_reads_texts_again_that_changed_while_a_model_wrote_others(store, monkeypatch):
-    monkeypatch.setattr(entity_descriptions, "_SLICE", 1)
+    monkeypatch.setattr(description_writer, "_SLICE", 1)
     fill(store, town=["A wet place."], moor=FACTS)
     assert store.readings.described()[0] == entity_id("town")  # it is read first
 
@@ -191,23 +191,14 @@ def test_deleted_statements_appear_in_no_text(store):
     chunk = chunks_of(store)[FACTS.index(gone)]
     store.remove_documents([store.documents.chunks([chunk])[chunk].document_id])
     assert gone not in Describer(store).describe([entity_id("town")])[entity_id("town")]
-    refresh_descriptions(store)
-    assert gone not in summary_of(store, "town").text
-    assert summary_of(store, "town").source == EXTRACTIVE_SOURCE
     model = ScriptedChatModel(brain)
     assert refresh_descriptions(store, writer=writer(model)).summarised == 1
     assert gone not in summary_of(store, "town").text
     assert summary_of(store, "town").source == model.name
 
 
-def test_only_those_named_are_refreshed(store):
-    fill(store, town=FACTS, village=FACTS[::-1])
-    assert (
-        refresh_descriptions(
-            store, writer=writer(), entity_ids=[entity_id("village"), entity_id("ghost")]
-        ).summarised
-        == 1
-    )
+def test_a_text_that_no_model_wrote_is_of_whole_lines(store):
+    fill(store, town=FACTS)
     assert summary_of(store, "town") is None
     text = Describer(store).describe([entity_id("town")])[entity_id("town")]
     assert count_tokens(text) <= MERGED_TOKENS

@@ -4,6 +4,7 @@ import pytest
 from tests.indexing.pipeline_fakes import NameExtractor, ParagraphSplitter, text_source
 from tests.indexing.snapshots import snapshot
 
+from knotwork._extensions.model_indexing.model_extractor import ModelExtractor
 from knotwork._extensions.testing.chat_models import ScriptedChatModel
 from knotwork._indexing.changes import Tiers
 from knotwork._indexing.embedding import Embedding
@@ -12,7 +13,6 @@ from knotwork._indexing.stages import IndexingStages
 from knotwork._inference.call_cache import CachedChatModel, CallCache
 from knotwork._run import Stage
 from knotwork._stores.urls import open_store
-from knotwork._transform.model.model_extractor import ModelExtractor
 from knotwork.records import ReadingStatus
 
 pytestmark = pytest.mark.slow

@@ -15,6 +15,7 @@ from tests.indexing.pipeline_fakes import make_text
 from tests.indexing.snapshots import snapshot
 
 import knotwork
+from knotwork._extensions.model_indexing.chunk_memory import recall_similar
 from knotwork._indexing.loaders.loader_registry import load_file
 from knotwork._indexing.prepare import (
     WORTH_BYTES,
@@ -33,7 +34,7 @@ from knotwork.records import Document
 pytestmark = pytest.mark.slow
 
 
-RECIPE = Recipe(make_splitter(), RuleExtractor(), memory_tokens=60)
+RECIPE = Recipe(make_splitter(), RuleExtractor(), partial(recall_similar, limit_tokens=60))
 
 
 def give(document):

@@ -19,10 +19,11 @@ from tests.indexing.pipeline_fakes import (
 from tests.indexing.snapshots import snapshot
 
 from knotwork._extensions.diagnosis.index import _find_mismatches
+from knotwork._extensions.model_indexing.question_writer import QuestionWriter
 from knotwork._extensions.testing.embedders import HashingEmbedder
 from knotwork._extensions.upkeep.reembedding import EmbeddingInterrupted, Reembedding, identities
 from knotwork._indexing.changes import Tiers, with_fingerprint
-from knotwork._indexing.chunk_questions import QuestionWriter, put_questions
+from knotwork._indexing.chunk_questions import put_questions
 from knotwork._indexing.commit import remove_sources
 from knotwork._indexing.communities.index_reports import bring_up_to_date, is_current
 from knotwork._indexing.embedding import INTO_META, Embedding

@@ -4,6 +4,7 @@ import pytest
 
 import knotwork
 from knotwork._config import Settings
+from knotwork._extensions.model_indexing.extraction_schema import RelationPattern
 from knotwork._extensions.schemas.index_proposals import (
     count_schema,
     propose_for_index,
@@ -12,7 +13,6 @@ from knotwork._extensions.schemas.index_proposals import (
 from knotwork._extensions.testing.brains import RuleBrain
 from knotwork._extensions.testing.chat_models import ScriptedChatModel
 from knotwork._stores.urls import open_store
-from knotwork._transform.model.extraction_schema import RelationPattern
 from knotwork.errors import ConfigError
 from knotwork.records import Document, Mention, Relation
 

@@ -10,15 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.inference.chat_fakes import ask
 
-from knotwork._inference.call_costs import (
+from knotwork._extensions.model_indexing.run_estimates import (
     PlannedCalls,
-    PriceTable,
     Range,
     SampledCall,
-    count_request,
     estimate_run,
     plan_calls,
 )
+from knotwork._inference.call_costs import PriceTable, count_request
 from knotwork._inference.chat import ChatRequest, Message
 
 PRICES = PriceTable.read(["m 1 10", "free 0 0"])

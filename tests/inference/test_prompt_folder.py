@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from knotwork._extensions.model_indexing.extraction_prompts import prompts_in
 from knotwork._extensions.prompts.folder import built_in_prompts, copy_built_in, faults_in
 from knotwork._inference.own_prompts import BUILT_IN, prompts_of
 from knotwork._inference.prompt_files import (
@@ -13,7 +14,6 @@ from knotwork._inference.prompt_files import (
     read_prompt_folder,
 )
 from knotwork._registry import Entry
-from knotwork._transform.model.prompts import prompts_in
 from knotwork.errors import ConfigError, UnknownName
 from knotwork.testing import ScriptedChatModel
 

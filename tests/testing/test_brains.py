@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from knotwork._extensions.model_indexing.extraction_method import read_check
+from knotwork._extensions.model_indexing.reply_formats import Draft, RelationDraft
 from knotwork._extensions.testing.brains import RuleBrain, UnknownTask, read_assignment
 from knotwork._extensions.testing.brains.prompts import line
 from knotwork._extensions.testing.brains.rule_brain import NOTHING, TASKS
 from knotwork._inference.chat import ChatReply, Message
-from knotwork._transform.model.extraction_method import read_check
-from knotwork._transform.model.reply_formats import Draft, RelationDraft
 
 CURIE = (
     "Marie Curie was born in Warsaw. She moved to Paris, where Marie Curie married Pierre Curie. "

@@ -5,7 +5,11 @@ from dataclasses import replace
 import pytest
 from tests.transform.documents import cut, extract
 
-from knotwork._transform.model.extraction_schema import ExtractionSchema, LeftOut, SchemaFilter
+from knotwork._extensions.model_indexing.extraction_schema import (
+    ExtractionSchema,
+    LeftOut,
+    SchemaFilter,
+)
 from knotwork._transform.no_extractor import NoExtractor
 from knotwork.records import ALIAS_RELATION, Description, Extraction, Mention, Relation
 

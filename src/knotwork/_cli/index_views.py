@@ -13,8 +13,8 @@ from knotwork._shapes.base import fields_of
 from knotwork.records import ReadingStatus
 
 if TYPE_CHECKING:
+    from knotwork._extensions.model_indexing.run_estimates import IndexEstimate
     from knotwork._indexing.report import IndexReport
-    from knotwork._indexing.run import IndexEstimate
 
 INDEX_COUNTS = (
     "{total_documents:#document}, {total_chunks:#chunk}, {total_entities:#entity/entities}"

@@ -21,8 +21,8 @@ import os
 import pickle
 import time
 import traceback
-from collections import defaultdict, deque
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import wait as wait_for_futures
 from contextlib import contextmanager
@@ -54,8 +54,6 @@ from knotwork._indexing.workers import (
 from knotwork._stores.base import LedgerEntry
 from knotwork._text.visible import visible_text
 from knotwork._transform.extractor import Extractor
-from knotwork._transform.model.chunk_memory import recall_similar
-from knotwork._transform.model.extraction_schema import LeftOut
 from knotwork.errors import KnotworkError, LoadError
 from knotwork.records import Chunk, ChunkReading, Description, Document, Extraction, Section, Span
 
@@ -78,6 +76,8 @@ _AHEAD_BYTES = 256 << 10
 """Text in progress for each worker, about a second of work, which a killed run repeats."""
 
 Reading: TypeAlias = Callable[[], Document | UndescribedDocument]
+Recall: TypeAlias = Callable[[Sequence[Chunk], Sequence[Extraction]], Mapping[str, str]]
+"""Returns, by the id of a chunk, what its prompt recalls of earlier chunks that are similar."""
 
 
 def unread() -> Document:
@@ -237,6 +237,39 @@ def _visible(document: Document) -> Document:
     )
 
 
+_SHOWN_NAMES = 4
+
+
+@dataclass(slots=True)
+class LeftOut:
+    """How many mentions of entities, by type, and relations, by name, a schema left out."""
+
+    entities: Counter[str] = field(default_factory=Counter)
+    relations: Counter[str] = field(default_factory=Counter)
+
+    def __bool__(self) -> bool:
+        return bool(self.entities or self.relations)
+
+    def add(self, other: LeftOut) -> None:
+        """Add the counts of another part of the index."""
+        self.entities.update(other.entities)
+        self.relations.update(other.relations)
+
+    def __str__(self) -> str:
+        parts = []
+        for counts, noun in (
+            (self.entities, "mentions of entities"),
+            (self.relations, "relations"),
+        ):
+            if counts:
+                most = [
+                    f"{name or 'no type'} {n:,}" for name, n in counts.most_common(_SHOWN_NAMES)
+                ]
+                more = ["…"] if len(counts) > _SHOWN_NAMES else []
+                parts.append(f"{counts.total():,} {noun} ({', '.join(most + more)})")
+        return " and ".join(parts)
+
+
 @dataclass(frozen=True, slots=True)
 class Prepared:
     """A document that was read, split and extracted from.
@@ -317,13 +350,13 @@ Preparation: TypeAlias = Prepared | Undescribed | Unprepared
 class Recipe:
     """How to prepare documents.
 
-    ``memory_tokens`` limits what the prompt about a chunk recalls of its document; 0 without a
-    model that reads.
+    ``recall`` finds what the prompt about a chunk recalls of its document; None without a model
+    that reads.
     """
 
     splitter: Splitter
     extractor: Extractor
-    memory_tokens: int = 0
+    recall: Recall | None = None
 
 
 def prepare(source: SourceFile, recipe: Recipe) -> Preparation:
@@ -345,8 +378,8 @@ def prepare(source: SourceFile, recipe: Recipe) -> Preparation:
         memories: Mapping[str, str] = {}
         with timed(seconds, "extract"):
             extractions = recipe.extractor.extract(document, leaves)
-            if source.wants_model:
-                memories = recall_similar(leaves, extractions, limit_tokens=recipe.memory_tokens)
+            if source.wants_model and recipe.recall is not None:
+                memories = recipe.recall(leaves, extractions)
     except (MemoryError, ReadElsewhere):
         raise
     except KnotworkError as error:

@@ -12,10 +12,10 @@ from knotwork._inference.own_prompts import BUILT_IN, OwnPrompts
 from knotwork.records import ReadingStatus
 
 if TYPE_CHECKING:
+    from knotwork._extensions.model_indexing.description_writer import DescriptionChanges
     from knotwork._indexing.communities.index_reports import ReportChanges
-    from knotwork._indexing.entity_descriptions import DescriptionChanges
+    from knotwork._indexing.prepare import LeftOut
     from knotwork._indexing.resolution.resolver import ResolutionChanges
-    from knotwork._transform.model.extraction_schema import LeftOut
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ result depends on the documents alone, not on the batches or their order.
 
 A run works in one thread, so that an interruption finds everything at rest. Files are prepared
 where the `Engine` does it, and a language model is called from threads of its own
-(`document_reader.py`).
+(`knotwork._extensions.model_indexing`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
-from typing import Self, TypedDict
+from typing import TYPE_CHECKING, Self, TypedDict
 
 from knotwork._cancellation import Cancelled, check_cancelled, checked, finishing
 from knotwork._config import Settings
@@ -34,7 +34,6 @@ from knotwork._indexing.changes import (
     lies_in,
     touched_entry,
 )
-from knotwork._indexing.chunk_questions import write_questions
 from knotwork._indexing.commit import (
     BATCH_CHUNKS,
     EMBEDDED_BATCH_CHUNKS,
@@ -42,7 +41,6 @@ from knotwork._indexing.commit import (
     Batch,
     remove_sources,
 )
-from knotwork._indexing.document_reader import READ_AHEAD_CHUNKS, DocumentReader, Reading
 from knotwork._indexing.embedding import (
     EMBEDDING_CHUNKS,
     UNREAD_FIX,
@@ -55,6 +53,7 @@ from knotwork._indexing.embedding import (
 )
 from knotwork._indexing.loaders.loader import unread_notes, unread_pictures, unread_pictures_note
 from knotwork._indexing.prepare import (
+    LeftOut,
     Prepared,
     Preparer,
     SourceFile,
@@ -62,20 +61,16 @@ from knotwork._indexing.prepare import (
     collect_unpacked,
     timed,
 )
-from knotwork._indexing.report import Enrichment, Failure, IndexingInterrupted, IndexReport
+from knotwork._indexing.report import (
+    Enrichment,
+    Failure,
+    IndexingInterrupted,
+    IndexReport,
+)
 from knotwork._indexing.sources import SourceSelection
 from knotwork._indexing.splitters import Splitter
 from knotwork._indexing.stages import Engine, IndexingStages, compose_stages, open_engine
-from knotwork._inference.call_cache import CachedChatModel
-from knotwork._inference.call_costs import (
-    BATCH,
-    RunEstimate,
-    SampledCall,
-    count_request,
-    estimate_run,
-    plan_calls,
-)
-from knotwork._inference.chat import ChatModel, ChatRequest, TokenUsage
+from knotwork._inference.chat import ChatModel
 from knotwork._inference.embedder import Embedder
 from knotwork._inference.own_prompts import BUILT_IN
 from knotwork._inference.prompt_files import read_prompt_folder
@@ -93,10 +88,16 @@ from knotwork._stores.base import (
 )
 from knotwork._text.token_counts import count_tokens
 from knotwork._transform.extractor import Extractor
-from knotwork._transform.model.extraction_schema import LeftOut
-from knotwork._transform.model.model_extractor import ChunkJob, ModelExtractor
-from knotwork.errors import BudgetExceeded, LoadError, ModelError, ModelUnavailable
+from knotwork.errors import BudgetExceeded, LoadError, ModelError
 from knotwork.records import ReadingStatus
+
+if TYPE_CHECKING:
+    from knotwork._extensions.model_indexing.document_reader import DocumentReader
+    from knotwork._extensions.model_indexing.reading import Reading
+    from knotwork._extensions.model_indexing.run_estimates import IndexEstimate
+
+READ_AHEAD_CHUNKS = 512
+"""Chunks that may wait for the model: enough to keep its server busy while a batch is stored."""
 
 OPEN_PICTURES = 64
 """Pictures that may wait for the model: enough to keep its server busy, at 200 kB each."""
@@ -324,7 +325,8 @@ class IndexingRun:
         self.enrichment: Enrichment | None = None
         self.reader: DocumentReader | None = None
         if stages.model_extractor:
-            self.reader = DocumentReader(stages.model_extractor, stages.tiers)
+            open_reader = PARTS.load("document_reader")
+            self.reader = open_reader(stages.model_extractor, stages.tiers)
 
     @classmethod
     def open(
@@ -641,7 +643,10 @@ class IndexingRun:
         if commit.prepared or commit.entries:
             if self.stages.questions is not None:
                 with timed(self.stats.seconds, "extract"):
-                    questions = write_questions(self.stages.questions, commit.prepared)
+                    questions = self.stages.questions(
+                        [chunk for document in commit.prepared for chunk in document.leaves],
+                        [e for document in commit.prepared for e in document.extractions],
+                    )
                 commit = replace(commit, questions=questions)
             with timed(self.stats.seconds, "store"):
                 self.writer.write(commit)
@@ -699,7 +704,7 @@ class IndexingRun:
                     yield self.stats.progress(Stage.REMOVED, entry.uri)
 
     def _reading(self, selection: SourceSelection) -> Reading:
-        return Reading(
+        reading: Reading = PARTS.load("reading")(
             selection.files,
             self.store.ledger,
             self.stages,
@@ -707,6 +712,7 @@ class IndexingRun:
             retry=self.retry,
             reread=_reread(self.store, retry=self.retry, has_model=True),
         )
+        return reading
 
     def _read_in_batches(self, selection: SourceSelection) -> Iterator[Progress]:
         if self.models is not None and self.stages.model_extractor is not None:
@@ -724,10 +730,7 @@ class IndexingRun:
         models, stages = self.models, self.stages
         if models is None or stages.tier is Tier.NONE or not models.has("summarize"):
             return
-        # What an index without a model does without: communities and their matrices.
-        from knotwork._indexing.enrichment import enrich
-
-        steps = enrich(
+        steps = PARTS.load("enrich")(
             self.store,
             models,
             stages.tier,
@@ -813,51 +816,8 @@ class IndexingRun:
         It follows from cached replies and a few new ones. Leaves out sources that cannot be read.
         Raises ModelError if the model fails.
         """
-        stages, models = self.stages, self.models
-        extractor, describer = stages.model_extractor, stages.describer
-        assert models is not None, "a run that was opened has models"
-        if extractor is None:
-            nothing = estimate_run([], [], prices=models.prices)
-            return IndexEstimate(0, 0, 0, 0, 0, TokenUsage(), nothing, notes=stages.notes)
-        model = extractor.model
-        name = f"{model.name}{BATCH}" if self.in_batches else model.name
-        pictures: list[ChatRequest] = []
-
-        def leave_undescribed(found: Undescribed) -> SourceFile:
-            assert describer is not None, "only its documents are undescribed"
-            source, requests = describer.plan(found)
-            pictures.extend(requests)
-            return source
-
-        jobs = list(self._reading(selection).jobs(describe=leave_undescribed))
-        cached: list[_Pair] = []
-        new: list[_Pair] = []
-        for job in jobs:
-            if request := extractor.request(job):
-                is_cached = isinstance(model, CachedChatModel) and model.is_kept(request)
-                (cached if is_cached else new).append((job, request))
-        free = _spread(cached, SAMPLED_CHUNKS)
-        bought = _spread(new, SAMPLED_CHUNKS - len(free))
-        before = _spent(model)
-        samples = [_sample(extractor, job, request) for job, request in (*free, *bought)]
-        calls = [replace(call, model=name) for call, _ in samples]
-        spent = _spent(model).since(before)
-        left = [request for job, request in new if not any(job is other for other, _ in bought)]
-        planned = plan_calls(name, left, count_tokens=count_tokens)
-        if describer is not None:
-            planned += plan_calls(describer.model.name, pictures, count_tokens=count_tokens)
-        return IndexEstimate(
-            documents=len({job.document.uri for job in jobs}),
-            chunks=len(jobs),
-            text_tokens=sum(count_tokens(job.chunk.text) for job in jobs),
-            kept=len(cached),
-            sampled=len(bought),
-            spent=spent,
-            run=estimate_run(calls, planned, prices=models.prices),
-            readable=sum(is_readable for _, is_readable in samples[len(free) :]),
-            pictures=len(pictures),
-            notes=stages.notes,
-        )
+        assert self.models is not None, "a run that was opened has models"
+        return self._reading(selection).estimate(self.models, in_batches=bool(self.in_batches))
 
 
 def _unsupported(store: Store, *, tables: int) -> Iterator[str]:
@@ -887,64 +847,3 @@ def _require_parts(store: Store, stages: IndexingStages) -> None:
         require_questions(store)
     if stages.tier is Tier.FULL:
         require_communities(store)
-
-
-SAMPLED_CHUNKS = 12
-"""Chunks whose replies predict the cost of others; those with cached replies come first."""
-
-_Pair = tuple[ChunkJob, ChatRequest]
-
-
-@dataclass(frozen=True, slots=True)
-class IndexEstimate:
-    """What a model would read in a run, and at what cost.
-
-    It would read ``documents`` with ``chunks`` of ``text_tokens``. The replies for ``kept`` chunks
-    are cached and cost nothing; ``sampled`` chunks were sent for this estimate and cost ``spent``.
-    The replies about ``readable`` of them could be used. ``pictures`` would be described, and the
-    model would read that as well, which is not counted. ``run`` is the cost of the rest. ``notes``
-    are for the user, about settings without effect.
-    """
-
-    documents: int
-    chunks: int
-    text_tokens: int
-    kept: int
-    sampled: int
-    spent: TokenUsage
-    run: RunEstimate
-    readable: int = 0
-    pictures: int = 0
-    notes: tuple[str, ...] = ()
-
-
-def _spread(pairs: Sequence[_Pair], most: int) -> list[_Pair]:
-    """Return at most ``most`` pairs, at even distances."""
-    return list(pairs[:: max(1, len(pairs) // max(most, 1))][: max(most, 0)])
-
-
-def _sample(
-    extractor: ModelExtractor, job: ChunkJob, request: ChatRequest
-) -> tuple[SampledCall, bool]:
-    """Have the model read one chunk, with all turns.
-
-    Return the cost, now or when cached, and True if a reply could be used.
-
-    Raises ModelError, such as ModelUnavailable if no server answers.
-    """
-    model = extractor.model
-    before = _spent(model, with_saved=True)
-    outcome = extractor.extract_chunk(job)
-    if outcome.unavailable:
-        raise ModelUnavailable(outcome.reason, fix="Run again when the server answers.")
-    usage = _spent(model, with_saved=True).since(before)
-    counted = count_request(request, count_tokens)
-    call = SampledCall(request.stage, model.name, counted, usage.input_tokens, usage.output_tokens)
-    return call, outcome.status is not ReadingStatus.QUARANTINED
-
-
-def _spent(model: ChatModel, *, with_saved: bool = False) -> TokenUsage:
-    """Return the tokens that this run used, with those that cached replies saved if asked."""
-    if not isinstance(model, CachedChatModel):
-        return TokenUsage()
-    return model.meter.total() + model.meter.saved if with_saved else model.meter.total()

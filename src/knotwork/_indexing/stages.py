@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING
 
 from knotwork._config import ExtractionSettings, IndexSettings, Settings, fingerprint
 from knotwork._indexing.changes import Tier, Tiers, is_read_whole
+from knotwork._indexing.chunk_questions import MOST_QUESTIONS, WriteQuestions
 from knotwork._indexing.chunk_questions import TASK as QUESTIONS_TASK
-from knotwork._indexing.chunk_questions import QuestionWriter, questions_identity
 from knotwork._indexing.commit import Writer
 from knotwork._indexing.embedding import Embedding
 from knotwork._indexing.prepare import (
@@ -31,27 +31,24 @@ from knotwork._indexing.splitters import Splitter, make_splitter
 from knotwork._indexing.workers import ReadingLimits
 from knotwork._inference.embedder import Embedder
 from knotwork._inference.model_registry import NO_EMBEDDER, calls_at_once
-from knotwork._inference.own_prompts import BUILT_IN, OwnPrompts
+from knotwork._inference.own_prompts import OwnPrompts
 from knotwork._inference.prompt_files import read_prompt_folder
 from knotwork._inference.role_models import ModelRun
 from knotwork._registry import PARTS
 from knotwork._stores.base import Store
 from knotwork._transform.extractor import Extractor, make_extractor
-from knotwork._transform.model.extraction_examples import ExtractionExamples
-from knotwork._transform.model.extraction_method import ExtractionMethod, Form
-from knotwork._transform.model.extraction_schema import ExtractionSchema, LeftOut, SchemaFilter
-from knotwork._transform.model.model_extractor import ModelExtractor
-from knotwork._transform.model.prompts import own_version
 from knotwork._transform.no_extractor import NoExtractor
 from knotwork.errors import ConfigError, UnknownName
 from knotwork.records import content_id
 
 if TYPE_CHECKING:
     from knotwork._extensions.media.picture_describer import PictureDescriber
+    from knotwork._extensions.model_indexing.extraction_plan import ExtractionPlan
+    from knotwork._extensions.model_indexing.extraction_schema import SchemaFilter
+    from knotwork._extensions.model_indexing.model_extractor import ModelExtractor
 
 QUESTION_WAYS = ("none", "rules", "model")
 
-FORMS: tuple[Form, ...] = get_args(Form)
 PICTURE_WAYS = ("text", "model")
 UNDESCRIBED_DETAIL = (
     'pictures are described only in documents that a model reads, and the tier is "{tier}"'
@@ -127,7 +124,7 @@ class IndexingStages:
     tiers: Tiers
     model_extractor: ModelExtractor | None = None
     tier: Tier = Tier.NONE
-    questions: QuestionWriter | None = None
+    questions: WriteQuestions | None = None
     schema_filter: SchemaFilter | None = None
     describer: PictureDescriber | None = None
     joins_full: bool = False
@@ -143,22 +140,14 @@ class IndexingStages:
     @property
     def recipe(self) -> Recipe:
         """The stages that know no store and no model."""
-        memory_tokens = self.model_extractor.memory_tokens if self.model_extractor else 0
-        return Recipe(self.splitter, self.extractor, memory_tokens)
+        recall = self.model_extractor.recall if self.model_extractor else None
+        return Recipe(self.splitter, self.extractor, recall)
 
     def admit(self, prepared: Prepared) -> Prepared:
         """Return a document with only what a strict schema lists, and counts of the rest."""
         if self.schema_filter is None:
             return prepared
-        left_out = LeftOut()
-        kept = tuple(self.schema_filter.keep(e, left_out) for e in prepared.extractions)
-        entities = {found.chunk_id: {m.entity_id for m in found.mentions} for found in kept}
-        described = tuple(
-            found
-            for found in prepared.descriptions
-            if found.entity_id in entities.get(found.chunk_id, ())
-        )
-        return replace(prepared, extractions=kept, descriptions=described, left_out=left_out)
+        return self.schema_filter.admit(prepared)
 
 
 def compose_stages(
@@ -210,28 +199,15 @@ def compose_stages(
             fix='Set extraction.form to "graph", or extraction.strict to false.',
         )
     questions = _make_question_writer(index.questions, models)
-    schema = read_schema(extraction)
-    examples = read_examples(extraction, schema)
-    shaping = [
-        extraction.form,
-        extraction.question,
-        extraction.gleanings,
-        extraction.check_relations,
-        schema.fingerprint,
-    ]
-    # The wording of built-in prompts does not count: a document that was paid for is not read again
-    # because of a new release. A change of the user's own prompts is the user's.
-    if examples:
-        shaping.append(examples.fingerprint)
-    if version := own_version(models.prompts):
-        shaping.append(version)
+    plan = _plan_extraction(extraction, models.prompts)
+    shaping = plan.shaping
     wants_descriptions = _describes_pictures(index.pictures, models)
     describes = wants_descriptions and wants_model
     if describes:
-        shaping.append(f"pictures {models.prompts.version_of({PICTURES_TASK})}")
+        shaping = (*shaping, f"pictures {models.prompts.version_of({PICTURES_TASK})}")
     tiers = Tiers(
-        plain=_fingerprint(settings, schema, embedding.identity, splitter, rules, models.prompts),
-        read=content_id(*map(str, shaping)),
+        plain=_fingerprint(settings, plan, embedding.identity, splitter, rules),
+        read=content_id(*shaping),
         has_model=wants_model,
         reads_new=chosen is Tier.FULL,
         keeps_read=tier is None,
@@ -245,12 +221,8 @@ def compose_stages(
     if wants_model:
         reading = models.open("extract")
         assert reading is not None, "a model is set"
-        model_extractor = ModelExtractor(
-            reading,
-            make_method(extraction, schema, examples, models.prompts),
-            memory_tokens=extraction.memory_tokens,
-            concurrency=calls_at_once(settings.llm, "extract"),
-        )
+        calls = calls_at_once(settings.llm, "extract")
+        model_extractor = plan.extractor(reading, concurrency=calls)
     return IndexingStages(
         splitter,
         rules,
@@ -259,7 +231,7 @@ def compose_stages(
         model_extractor,
         chosen,
         questions,
-        SchemaFilter(schema) if extraction.strict else None,
+        plan.schema_filter,
         describer,
         joins_full=joins_full,
         notes=(UNDESCRIBED_NOTE.format(tier=chosen),)
@@ -277,11 +249,10 @@ def plain_fingerprints(
 ) -> dict[str, str]:
     """Return `Tiers.plain` for each of several `Embedding.identity`, as `compose_stages` has it."""
     splitter = splitter or _make_splitter(settings.index)
-    prompts = read_prompt_folder(settings.prompts.dir)
-    rules, schema = _make_extractor(settings, extractor), read_schema(settings.extraction)
+    rules = _make_extractor(settings, extractor)
+    plan = _plan_extraction(settings.extraction, read_prompt_folder(settings.prompts.dir))
     return {
-        identity: _fingerprint(settings, schema, identity, splitter, rules, prompts)
-        for identity in identities
+        identity: _fingerprint(settings, plan, identity, splitter, rules) for identity in identities
     }
 
 
@@ -299,23 +270,27 @@ DOCUMENT_FORM = "blocks-1"
 
 def _fingerprint(
     settings: Settings,
-    schema: ExtractionSchema,
+    plan: ExtractionPlan,
     identity: str,
     splitter: Splitter,
     rules: Extractor,
-    prompts: OwnPrompts,
 ) -> str:
     index = settings.index
     used = f"{DOCUMENT_FORM} {rules.name}"
     if index.questions != "none":
-        used += f" {questions_identity(index.questions)}"
-    if index.questions == "model" and (version := prompts.version_of({QUESTIONS_TASK})):
+        used += f" questions {index.questions} {MOST_QUESTIONS}"
+    if index.questions == "model" and (version := plan.prompts.version_of({QUESTIONS_TASK})):
         used += f" {version}"
     if settings.extraction.strict:
-        used += f" strict-{schema.fingerprint}"
+        used += f" strict-{plan.schema.fingerprint}"
     # The name of a splitter that is given as an object, or of a plugin's, stands for its settings.
     index = replace(index, splitter=splitter.name)
     return fingerprint(index, identity, used)
+
+
+def _plan_extraction(extraction: ExtractionSettings, prompts: OwnPrompts) -> ExtractionPlan:
+    plan: ExtractionPlan = PARTS.load("extraction_plan")(extraction, prompts)
+    return plan
 
 
 def _make_splitter(index: IndexSettings) -> Splitter:
@@ -345,64 +320,20 @@ def _make_extractor(settings: Settings, given: Extractor | None) -> Extractor:
     )
 
 
-def read_schema(extraction: ExtractionSettings) -> ExtractionSchema:
-    """Return the schema; raise ConfigError if it cannot be read, or is strict and lists nothing."""
-    path = extraction.schema
-    schema = ExtractionSchema.read(Path(path)) if path else ExtractionSchema()
-    if not extraction.strict:
-        return schema
-    if not schema:
-        where = f"`{path}` lists no types and relations" if path else "extraction.schema is not set"
-        raise ConfigError(
-            f"extraction.strict is true, but {where}.",
-            fix="Set extraction.schema to a file that lists types (`knotwork schema propose` makes "
-            "one), or extraction.strict to false.",
-        )
-    return replace(schema, strict=True)
-
-
-def read_examples(extraction: ExtractionSettings, schema: ExtractionSchema) -> ExtractionExamples:
-    """Return the examples of the settings; raises as `ExtractionExamples.read`."""
-    path = extraction.examples
-    return ExtractionExamples.read(Path(path), schema) if path else ExtractionExamples()
-
-
-def make_method(
-    extraction: ExtractionSettings,
-    schema: ExtractionSchema,
-    examples: ExtractionExamples,
-    prompts: OwnPrompts = BUILT_IN,
-) -> ExtractionMethod:
-    """Return how a model is asked about chunks. Raises UnknownName, ConfigError."""
-    form = next((form for form in FORMS if form == extraction.form), None)
-    if form is None:
-        raise UnknownName("form of extraction", extraction.form, FORMS)
-    return ExtractionMethod(
-        form,
-        schema,
-        extraction.question,
-        examples,
-        prompts,
-        extraction.gleanings,
-        extraction.check_relations,
-    )
-
-
-def _make_question_writer(wanted: str, models: ModelRun) -> QuestionWriter | None:
+def _make_question_writer(wanted: str, models: ModelRun) -> WriteQuestions | None:
     """Return the question writer that `index.questions` names. Raises UnknownName, ConfigError."""
     if wanted not in QUESTION_WAYS:
         raise UnknownName("way to write questions", wanted, QUESTION_WAYS)
     if wanted == "none":
         return None
-    if wanted == "rules":
-        return QuestionWriter()
-    model = models.open("summarize")
-    if model is None:
+    model = models.open("summarize") if wanted == "model" else None
+    if model is None and wanted == "model":
         raise ConfigError(
             'index.questions is "model", and no language model is set.',
             fix='Set llm.model, or index.questions to "rules".',
         )
-    return QuestionWriter(model)
+    writer: WriteQuestions = PARTS.load("question_writer")(model)
+    return writer
 
 
 def _describes_pictures(wanted: str, models: ModelRun) -> bool:

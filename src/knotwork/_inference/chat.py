@@ -9,7 +9,7 @@ from operator import add, sub
 from typing import Literal, Protocol, TypeVar, runtime_checkable
 
 from knotwork._inference.prompt_material import disarm
-from knotwork.errors import Unparsable
+from knotwork.errors import BudgetExceeded, ModelError, ModelUnavailable, Unparsable
 
 Role = Literal["system", "user", "assistant"]
 FinishReason = Literal["stop", "length", "filter"]
@@ -258,3 +258,17 @@ def estimate_picture_tokens(request: ChatRequest) -> int:
     """Estimate the tokens of the pictures of a request."""
     pictures = [picture for message in request.messages for picture in message.pictures]
     return sum(-(-picture.width * picture.height // _PIXELS_A_TOKEN) for picture in pictures)
+
+
+_FOR_THIS_REQUEST = frozenset({400, 413, 422})
+"""HTTP statuses with which a server refuses the content of a single request."""
+
+
+def concerns_one_request(error: ModelError) -> bool:
+    """Return True if an error may concern a single request, so that others should be made.
+
+    A budget that is used up, a refused key and a cancelled run concern all requests.
+    """
+    if isinstance(error, BudgetExceeded):
+        return False
+    return isinstance(error, ModelUnavailable) or error.status in _FOR_THIS_REQUEST

@@ -49,12 +49,13 @@ if TYPE_CHECKING:
     from knotwork._extensions.graphs.knowledge_graph import KnowledgeGraph
     from knotwork._extensions.graphs.servers.served_graphs import ServedGraphs
     from knotwork._extensions.graphs.wiki import WikiReport
+    from knotwork._extensions.model_indexing.run_estimates import IndexEstimate
     from knotwork._extensions.queries.query_plans import Translator
     from knotwork._extensions.tables.tables import Tables
     from knotwork._extensions.upkeep.backups import BackupReport
     from knotwork._extensions.upkeep.copies import CopyReport
     from knotwork._extensions.upkeep.reembedding import EmbedReport
-    from knotwork._indexing.run import IndexEstimate, IndexingRun, IndexOptions
+    from knotwork._indexing.run import IndexingRun, IndexOptions
     from knotwork._indexing.splitters import Splitter
     from knotwork._retrieval.filters import FilterSpec
     from knotwork._stores.fields import FieldInfo

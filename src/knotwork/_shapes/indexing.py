@@ -13,9 +13,8 @@ from knotwork._inference.own_prompts import OwnPrompts
 from knotwork._shapes.base import fields_of
 
 if TYPE_CHECKING:
+    from knotwork._extensions.model_indexing.run_estimates import IndexEstimate, RunEstimate
     from knotwork._indexing.report import Enrichment
-    from knotwork._indexing.run import IndexEstimate
-    from knotwork._inference.call_costs import RunEstimate
     from knotwork._run import Progress
 
 

@@ -243,13 +243,13 @@ class CommunityReports:
         return held.reports(community_ids) if held else {}
 
     def _write(self, waiting: list[str], left: int, model: CachedChatModel) -> None:
-        from knotwork._indexing.communities.index_reports import write_reports
-        from knotwork._indexing.communities.written_reports import ReportWriter
         from knotwork._indexing.embedding import Embedding
 
         has_vectors = self.index.vectors(REPORT_INDEX).count() > 0
         embedding = Embedding(self.models.query_embedder) if has_vectors else None
-        writer = ReportWriter(model, concurrency=calls_at_once(self.settings.llm, "summarize"))
+        calls = calls_at_once(self.settings.llm, "summarize")
+        writer = PARTS.load("report_writer")(model, concurrency=calls)
+        write_reports = PARTS.load("write_reports")
         while waiting and left >= _LEAST_TOKENS:
             size = max(left // _REPORT_TOKENS, 1)
             batch, waiting = waiting[:size], waiting[size:]

@@ -78,6 +78,11 @@ def is_read(text: str, languages: Collection[str]) -> bool:
     return not language or language in languages
 
 
+def prompt_language(text: str) -> str:
+    """Return the language of the prompts for a text: "zh" or "en"."""
+    return "zh" if not text.isascii() and detect_language(text) == "zh" else "en"
+
+
 _DATA = Path(__file__).with_name("data")
 
 

@@ -3,7 +3,7 @@
 import pytest
 from tests.indexing.communities.written import indexed
 
-from knotwork._indexing.communities import written_reports
+from knotwork._extensions.model_indexing import written_reports
 
 
 @pytest.fixture

@@ -7,13 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.transform.model.mutations import HARMFUL, HARMLESS
 
-from knotwork._indexing.communities.extractive_reports import Material
-from knotwork._indexing.communities.written_reports import (
+from knotwork._extensions.model_indexing.written_reports import (
     MOST_FINDINGS,
     Brief,
     BriefLine,
     read_reports,
 )
+from knotwork._indexing.communities.extractive_reports import Material
 from knotwork._inference.chat import ChatReply
 from knotwork.records import Span, Support
 

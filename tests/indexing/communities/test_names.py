@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from tests.indexing.communities.worlds import TOPICS, all_documents, make_index, network_of
 
+from knotwork._extensions.model_indexing.written_reports import ReportWriter
 from knotwork._extensions.testing.brains import RuleBrain
 from knotwork._extensions.testing.chat_models import ScriptedChatModel
 from knotwork._graph.hierarchy import DivisionOptions
@@ -15,7 +16,6 @@ from knotwork._indexing.communities.detection import (
     stored_communities,
 )
 from knotwork._indexing.communities.index_reports import bring_up_to_date, is_current, mark_current
-from knotwork._indexing.communities.written_reports import ReportWriter
 from knotwork._text.names import normal_form
 from knotwork.records import Document, entity_id
 

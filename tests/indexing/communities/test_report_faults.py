@@ -12,13 +12,13 @@ from tests.indexing.communities.written import (
     writer,
 )
 
+from knotwork._extensions.model_indexing.written_reports import write_reports
 from knotwork._extensions.testing.chat_models import ScriptedChatModel
 from knotwork._indexing.communities.detection import stored_communities
 from knotwork._indexing.communities.index_reports import (
     bring_up_to_date,
     is_current,
     refresh_reports,
-    write_reports,
 )
 from knotwork._inference.call_cache import CachedChatModel, CallCache
 from knotwork.errors import BudgetExceeded, ModelError, ModelUnavailable

@@ -15,12 +15,12 @@ from tests.indexing.communities.written import (
     writer,
 )
 
+from knotwork._extensions.model_indexing.written_reports import write_reports
 from knotwork._extensions.testing.chat_models import ScriptedChatModel
 from knotwork._indexing.communities.detection import refresh_communities, stored_communities
 from knotwork._indexing.communities.index_reports import (
     bring_up_to_date,
     refresh_reports,
-    write_reports,
 )
 from knotwork._indexing.embedding import Embedding
 from knotwork._inference.embedder import HashingEmbedder

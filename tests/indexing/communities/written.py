@@ -2,6 +2,7 @@
 
 from tests.indexing.communities.worlds import TOPICS, make_index, topic_documents
 
+from knotwork._extensions.model_indexing.written_reports import ReportWriter
 from knotwork._extensions.testing.brains import RuleBrain
 from knotwork._extensions.testing.chat_models import ScriptedChatModel
 from knotwork._indexing.communities.detection import (
@@ -9,7 +10,6 @@ from knotwork._indexing.communities.detection import (
     refresh_communities,
     stored_communities,
 )
-from knotwork._indexing.communities.written_reports import ReportWriter
 
 OPTIONS = CommunityOptions(max_size=4)
 REPORTS_A_CALL = 2

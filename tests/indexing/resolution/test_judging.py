@@ -8,19 +8,18 @@ from hypothesis import strategies as st
 from tests.indexing.resolution.worlds import make_index
 from tests.transform.model.mutations import HARMFUL, HARMLESS
 
-from knotwork._extensions.testing.brains import RuleBrain
-from knotwork._extensions.testing.chat_models import ScriptedChatModel
-from knotwork._indexing.resolution.judge import (
+from knotwork._extensions.model_indexing.judge import (
     DESCRIPTION_TOKENS,
     Judge,
-    PairQuestion,
-    ask_judge,
     choose_questions,
     describe_entities,
     judge_request,
     read_verdicts,
 )
+from knotwork._extensions.testing.brains import RuleBrain
+from knotwork._extensions.testing.chat_models import ScriptedChatModel
 from knotwork._indexing.resolution.name_evidence import make_profile, read_profiles
+from knotwork._indexing.resolution.pairs import PairQuestion
 from knotwork._inference.chat import ChatReply
 from knotwork._text.token_counts import count_tokens
 from knotwork.errors import Unparsable
@@ -124,7 +123,7 @@ def test_requests_stay_below_the_limit(ceiling):
 
     judge = Judge(ScriptedChatModel(reply), ceiling_tokens=ceiling)
     chosen = choose_questions(asked, judge)
-    judged = [pair for reply in ask_judge(judge, chosen) for pair in reply]
+    judged = [pair for reply in judge.ask(chosen) for pair in reply]
     assert len(judged) == len(chosen)
     assert sum(spent) <= ceiling
     assert sum(spent) >= ceiling * 0.5 or len(chosen) in {0, 120}

@@ -15,8 +15,8 @@ from tests.indexing.resolution.worlds import (
     shown_pairs,
 )
 
+from knotwork._extensions.model_indexing.judge import Judge
 from knotwork._extensions.testing.chat_models import ScriptedChatModel
-from knotwork._indexing.resolution.judge import Judge
 from knotwork._indexing.resolution.resolver import decide, resolve_entities, undo
 from knotwork._text.token_counts import count_tokens
 from knotwork.errors import ModelUnavailable

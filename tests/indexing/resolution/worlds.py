@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 import knotwork
+from knotwork._extensions.model_indexing.judge import Judge
 from knotwork._extensions.testing.chat_models import ScriptedChatModel
-from knotwork._indexing.resolution.judge import Judge
 from knotwork._indexing.resolution.resolver import resolve_entities
 from knotwork._text.names import normal_form
 from knotwork.records import Document, entity_id

@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.transform.documents import cut, mentions, relations
 
-from knotwork._transform.model.reply_formats import Draft, EntityDraft, RelationDraft
-from knotwork._transform.model.reply_grounding import Assembled, ReplyContext, assemble
+from knotwork._extensions.model_indexing.reply_formats import Draft, EntityDraft, RelationDraft
+from knotwork._extensions.model_indexing.reply_grounding import Assembled, ReplyContext, assemble
 from knotwork._transform.rules import RuleExtractor
 from knotwork.records import Extraction, Mention, Span
 

@@ -7,11 +7,11 @@ import pytest
 from tests.transform.documents import cut
 from tests.transform.model.test_model_extractor import read
 
+from knotwork._extensions.model_indexing.model_extractor import ChunkOutcome, ModelExtractor
 from knotwork._extensions.testing.brains.rule_brain import RuleBrain
 from knotwork._extensions.testing.chat_models import ScriptedChatModel
 from knotwork._inference.call_cache import CachedChatModel, CallCache
 from knotwork._inference.chat import ChatRequest
-from knotwork._transform.model.model_extractor import ChunkOutcome, ModelExtractor
 from knotwork.errors import ModelError
 from knotwork.records import ReadingStatus
 

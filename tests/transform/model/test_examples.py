@@ -7,10 +7,10 @@ import pytest
 from tests.transform.documents import relations
 from tests.transform.model.test_turns import HAN, TEXT, run
 
-from knotwork._transform.model.extraction_examples import ExtractionExamples
-from knotwork._transform.model.extraction_method import ChunkTask, ExtractionMethod
-from knotwork._transform.model.extraction_schema import ExtractionSchema
-from knotwork._transform.model.reply_formats import read_lines
+from knotwork._extensions.model_indexing.extraction_examples import ExtractionExamples
+from knotwork._extensions.model_indexing.extraction_method import ChunkTask, ExtractionMethod
+from knotwork._extensions.model_indexing.extraction_schema import ExtractionSchema
+from knotwork._extensions.model_indexing.reply_formats import read_lines
 from knotwork.errors import ConfigError, Unparsable
 from knotwork.records import ReadingStatus
 

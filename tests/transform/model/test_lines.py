@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.transform.model.mutations import HARMFUL, HARMLESS, NOISE
 
-from knotwork._transform.model.reply_formats import (
+from knotwork._extensions.model_indexing.reply_formats import (
     Draft,
     EntityDraft,
     RelationDraft,

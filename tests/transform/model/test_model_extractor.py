@@ -4,15 +4,19 @@ import pytest
 from tests.transform.documents import cut, mentions
 
 from knotwork._config import LlmSettings
+from knotwork._extensions.model_indexing.chunk_memory import MEMORY_TOKENS, recall_similar
+from knotwork._extensions.model_indexing.extraction_method import ExtractionMethod
+from knotwork._extensions.model_indexing.extraction_schema import ExtractionSchema
+from knotwork._extensions.model_indexing.model_extractor import (
+    ChunkJob,
+    ChunkOutcome,
+    ModelExtractor,
+)
 from knotwork._extensions.testing.brains.rule_brain import RuleBrain
 from knotwork._extensions.testing.chat_models import ScriptedChatModel
 from knotwork._inference.call_limits import RetryPolicy, work_ordered
 from knotwork._inference.model_registry import ChatModels
 from knotwork._text.token_counts import count_tokens
-from knotwork._transform.model.chunk_memory import MEMORY_TOKENS, recall_similar
-from knotwork._transform.model.extraction_method import ExtractionMethod
-from knotwork._transform.model.extraction_schema import ExtractionSchema
-from knotwork._transform.model.model_extractor import ChunkJob, ChunkOutcome, ModelExtractor
 from knotwork._transform.rules import RuleExtractor
 from knotwork.records import Chunk, Document, ReadingStatus
 from knotwork.testing.model_server import Fault, FaultPlan, ModelTestServer

@@ -11,9 +11,14 @@ from benchmarks.extraction.tuples import TupleReader
 from tests.transform.documents import cut as cut_document
 from tests.transform.model.mutations import HARMFUL
 
-from knotwork._transform.model.extraction_method import ExtractionMethod
-from knotwork._transform.model.reply_formats import Draft, plain_text, read_json, read_lines
-from knotwork._transform.model.reply_grounding import assemble
+from knotwork._extensions.model_indexing.extraction_method import ExtractionMethod
+from knotwork._extensions.model_indexing.reply_formats import (
+    Draft,
+    plain_text,
+    read_json,
+    read_lines,
+)
+from knotwork._extensions.model_indexing.reply_grounding import assemble
 from knotwork.records import Extraction
 
 pytestmark = pytest.mark.slow

@@ -2,18 +2,19 @@
 
 import pytest
 
-from knotwork._extensions.testing.brains.prompts import read_assignment
-from knotwork._text.token_counts import count_tokens
-from knotwork._transform.model.chunk_memory import MEMORY_TOKENS
-from knotwork._transform.model.extraction_method import (
+from knotwork._extensions.model_indexing.chunk_memory import MEMORY_TOKENS
+from knotwork._extensions.model_indexing.extraction_method import (
     ChunkTask,
     ExtractionMethod,
     check_request,
     gleaning_request,
 )
-from knotwork._transform.model.extraction_schema import ExtractionSchema, RelationPattern
-from knotwork._transform.model.prompts import mark, prompt_language, prompts_in
-from knotwork._transform.model.reply_formats import Draft, EntityDraft, RelationDraft
+from knotwork._extensions.model_indexing.extraction_prompts import mark, prompts_in
+from knotwork._extensions.model_indexing.extraction_schema import ExtractionSchema, RelationPattern
+from knotwork._extensions.model_indexing.reply_formats import Draft, EntityDraft, RelationDraft
+from knotwork._extensions.testing.brains.prompts import read_assignment
+from knotwork._text.languages import prompt_language
+from knotwork._text.token_counts import count_tokens
 from knotwork.errors import Unparsable
 
 SCHEMA = ExtractionSchema(

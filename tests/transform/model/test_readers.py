@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from tests.transform.documents import cut, mentions
 from tests.transform.model.mutations import HARMFUL
 
-from knotwork._transform.model.extraction_method import ChunkTask, ExtractionMethod
-from knotwork._transform.model.reply_formats import EntityDraft, RelationDraft, read_json
-from knotwork._transform.model.reply_grounding import assemble
+from knotwork._extensions.model_indexing.extraction_method import ChunkTask, ExtractionMethod
+from knotwork._extensions.model_indexing.reply_formats import EntityDraft, RelationDraft, read_json
+from knotwork._extensions.model_indexing.reply_grounding import assemble
 from knotwork.records import Extraction
 
 RECORDED = json.loads(

@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.transform.documents import cut
 
+from knotwork._extensions.model_indexing.reply_grounding import ChunkText
 from knotwork._text.names import normal_form
-from knotwork._transform.model.reply_grounding import ChunkText
 
 
 def chunk_text(text: str, before: str = "Something else stands here.") -> tuple[ChunkText, str]:

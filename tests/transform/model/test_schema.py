@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from knotwork._transform.model.extraction_schema import ExtractionSchema, RelationPattern
-from knotwork._transform.model.reply_formats import Draft, EntityDraft, RelationDraft
+from knotwork._extensions.model_indexing.extraction_schema import ExtractionSchema, RelationPattern
+from knotwork._extensions.model_indexing.reply_formats import Draft, EntityDraft, RelationDraft
 from knotwork.errors import ConfigError
 
 DATA = {

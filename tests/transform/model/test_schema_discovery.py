@@ -10,6 +10,9 @@ from hypothesis import strategies as st
 from tests.transform.documents import cut
 from tests.transform.model.mutations import HARMFUL
 
+from knotwork._extensions.model_indexing.extraction_prompts import prompts_in
+from knotwork._extensions.model_indexing.extraction_schema import ExtractionSchema, RelationPattern
+from knotwork._extensions.model_indexing.reply_formats import plain_text
 from knotwork._extensions.schemas.discovery import (
     CHUNKS_PER_CALL,
     proposal_request,
@@ -23,9 +26,6 @@ from knotwork._extensions.testing.brains.prompts import read_assignment
 from knotwork._extensions.testing.chat_models import ScriptedChatModel
 from knotwork._inference.chat import ChatReply
 from knotwork._text.token_counts import count_tokens
-from knotwork._transform.model.extraction_schema import ExtractionSchema, RelationPattern
-from knotwork._transform.model.prompts import prompts_in
-from knotwork._transform.model.reply_formats import plain_text
 from knotwork.errors import BudgetExceeded, ConfigError, Unparsable
 
 NAMES = st.text(min_size=1).filter(str.strip)

@@ -1,15 +1,19 @@
 import pytest
 from tests.transform.documents import cut, mentions, relations
 
-from knotwork._extensions.testing.brains.rule_brain import RuleBrain
-from knotwork._extensions.testing.chat_models import Script, ScriptedChatModel
-from knotwork._inference.chat import ChatReply, Message
-from knotwork._transform.model.extraction_method import (
+from knotwork._extensions.model_indexing.extraction_method import (
     SHOWN_REPLY_CHARACTERS,
     ExtractionMethod,
 )
-from knotwork._transform.model.extraction_schema import ExtractionSchema
-from knotwork._transform.model.model_extractor import ChunkJob, ChunkOutcome, ModelExtractor
+from knotwork._extensions.model_indexing.extraction_schema import ExtractionSchema
+from knotwork._extensions.model_indexing.model_extractor import (
+    ChunkJob,
+    ChunkOutcome,
+    ModelExtractor,
+)
+from knotwork._extensions.testing.brains.rule_brain import RuleBrain
+from knotwork._extensions.testing.chat_models import Script, ScriptedChatModel
+from knotwork._inference.chat import ChatReply, Message
 from knotwork._transform.rules import RuleExtractor
 from knotwork.errors import BudgetExceeded, ModelError, ModelUnavailable
 from knotwork.records import ReadingStatus

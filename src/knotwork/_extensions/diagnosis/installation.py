@@ -23,10 +23,9 @@ from knotwork._config import Loaded, SecretRef, Settings, StoreSettings
 from knotwork._graph.communities import COMMUNITY_ALGORITHMS
 from knotwork._indexing.loaders.loader_registry import plugin_loaders
 from knotwork._indexing.splitters import make_splitter
-from knotwork._indexing.stages import make_method, read_examples, read_schema
 from knotwork._inference.prompt_files import read_prompt_folder
 from knotwork._knowledge_base.registries import GROUPS, find_registry
-from knotwork._registry import installed_plugins
+from knotwork._registry import PARTS, installed_plugins
 from knotwork._retrieval.retriever_registry import AUTO, RETRIEVERS, STEPS
 from knotwork._stores.base import index_file
 from knotwork._transform.extractor import make_extractor
@@ -156,8 +155,7 @@ def check_components(settings: Settings) -> Check:
         )
         extractor = make_extractor(index.extractor, dictionary=dictionary)
         prompts = read_prompt_folder(settings.prompts.dir)
-        schema = read_schema(settings.extraction)
-        make_method(settings.extraction, schema, read_examples(settings.extraction, schema))
+        PARTS.load("extraction_plan")(settings.extraction).method()
         if retriever != AUTO:
             RETRIEVERS.load(retriever)
         algorithm = settings.communities.algorithm

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from knotwork._config import LlmSettings
+from knotwork._extensions.model_indexing.extraction_method import ChunkTask, ExtractionMethod
 from knotwork._inference.call_limits import RetryPolicy
 from knotwork._inference.chat import (
     ChatModel,
@@ -28,7 +29,6 @@ from knotwork._synthesis.messages import no_answer
 from knotwork._synthesis.prompt_context import PromptPassage
 from knotwork._text.languages import detect_language
 from knotwork._text.sentences import split_sentences
-from knotwork._transform.model.extraction_method import ChunkTask, ExtractionMethod
 from knotwork.errors import KnotworkError, ModelError, Unparsable
 from knotwork.records import Chunk, Span
 

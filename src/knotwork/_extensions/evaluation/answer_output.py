@@ -41,7 +41,7 @@ from knotwork._extensions.evaluation.judge_runs import (
 )
 from knotwork._extensions.evaluation.questions import AnswerQuestion, read_answer_questions
 from knotwork._extensions.evaluation.retriever_runs import read_retrievers
-from knotwork._inference.call_costs import RunEstimate
+from knotwork._extensions.model_indexing.run_estimates import RunEstimate
 from knotwork._shapes.base import fields_of
 from knotwork._shapes.indexing import describe_estimate
 from knotwork.errors import ConfigError

@@ -37,7 +37,7 @@ from knotwork._extensions.evaluation.robustness import (
     measure_robustness,
     run_trials,
 )
-from knotwork._inference.call_costs import RunEstimate, estimate_run, plan_calls
+from knotwork._extensions.model_indexing.run_estimates import RunEstimate, estimate_run, plan_calls
 from knotwork._inference.call_limits import most_calls
 from knotwork._inference.chat import ChatModel, TokenUsage
 from knotwork._inference.model_registry import NO_CHAT_MODEL, chat_model_spec

@@ -15,9 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from knotwork._transform.extractor import Extractor
-from knotwork._transform.model.prompts import prompt_language
-from knotwork._transform.model.reply_formats import (
+from knotwork._extensions.model_indexing.reply_formats import (
     Complaint,
     Draft,
     EntityDraft,
@@ -25,7 +23,9 @@ from knotwork._transform.model.reply_formats import (
     clean_field,
     name_fault,
 )
-from knotwork._transform.model.reply_grounding import ReplyContext, assemble
+from knotwork._extensions.model_indexing.reply_grounding import ReplyContext, assemble
+from knotwork._text.languages import prompt_language
+from knotwork._transform.extractor import Extractor
 from knotwork._transform.rules import RuleExtractor
 from knotwork.errors import ConfigError
 from knotwork.records import Chunk, Document, Extraction, content_id

@@ -25,16 +25,16 @@ from knotwork._inference.chat import (
     Message,
     MessagePicture,
     complete_checked,
+    concerns_one_request,
 )
 from knotwork._inference.own_prompts import prompts_of
 from knotwork._inference.prompt_files import fill_prompt
 from knotwork._inference.prompt_material import escape_tags, restore
-from knotwork._transform.model.model_extractor import concerns_one_chunk
-from knotwork._transform.model.prompts import prompt_language
+from knotwork._text.languages import prompt_language
 from knotwork.errors import ModelError, ModelUnavailable, Unparsable
 
 _NUMBER_TASK = "read-number"
-_ROOM = "knotwork._indexing"
+_ROOM = "knotwork._extensions.media"
 STAGE = "describe"
 _OUTPUT_TOKENS = 400
 _LONGEST = 2_000
@@ -271,7 +271,7 @@ def find_blindness(model: ChatModel) -> str:
 
 
 def _concerns_pictures(error: ModelError) -> bool:
-    return concerns_one_chunk(error) or (error.status or 0) >= 500
+    return concerns_one_request(error) or (error.status or 0) >= 500
 
 
 def _read_number(reply: ChatReply) -> str:

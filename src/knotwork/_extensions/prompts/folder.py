@@ -17,15 +17,14 @@ from pathlib import Path
 from knotwork._inference.own_prompts import EXTRACTION, OwnPrompts
 from knotwork._inference.prompt_files import (
     PLACEHOLDER,
-    PROMPT_LANGUAGES,
     PROMPTS,
     split_prompt,
 )
 from knotwork.errors import ConfigError, UnknownName
 
 _ROOMS = (
-    "knotwork._indexing",
-    "knotwork._indexing.resolution",
+    "knotwork._extensions.media",
+    "knotwork._extensions.model_indexing",
     "knotwork._extensions.queries",
     "knotwork._retrieval.steps",
     "knotwork._synthesis",
@@ -33,7 +32,6 @@ _ROOMS = (
     "knotwork._extensions.evaluation",
 )
 """The packages with a folder of prompts."""
-_EXTRACTION_ROOM = "knotwork._transform.model"
 _FILE = re.compile(r"(?P<name>[\w-]+)\.(?P<language>\w+)\.txt")
 _MOST_BYTES = 1_000_000
 
@@ -59,12 +57,9 @@ def built_in_prompts() -> tuple[BuiltInPrompt, ...]:
     found: list[BuiltInPrompt] = []
     for room in _ROOMS:
         for path in files(room).joinpath("prompts").iterdir():
-            if path.name.endswith(".txt"):
+            if path.name.endswith((".txt", ".toml")):
                 name, language, _ = path.name.rsplit(".", 2)
                 found.append(BuiltInPrompt(name, language, path.read_text("utf-8")))
-    for language in PROMPT_LANGUAGES:
-        parts = files(_EXTRACTION_ROOM).joinpath("prompts", f"{language}.toml")
-        found.append(BuiltInPrompt(EXTRACTION, language, parts.read_text("utf-8")))
     return tuple(sorted(found, key=lambda prompt: (prompt.name, prompt.language)))
 
 

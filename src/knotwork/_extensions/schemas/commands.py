@@ -124,8 +124,8 @@ def show_schema(session: Session) -> None:
     $ knotwork schema show --set extraction.schema=schema.toml
     $ knotwork schema show --json
     """
+    from knotwork._extensions.model_indexing.extraction_schema import ExtractionSchema
     from knotwork._extensions.schemas.proposals import SchemaProposal
-    from knotwork._transform.model.extraction_schema import ExtractionSchema
 
     path = session.settings.extraction.schema
     schema = ExtractionSchema.read(Path(path)) if path else ExtractionSchema()
@@ -196,8 +196,8 @@ def _describe_proposal(proposal: SchemaProposal) -> dict[str, Any]:
 
 def _prompt_tokens(proposal: SchemaProposal) -> int:
     """Return how many tokens a schema adds to an English prompt without a schema."""
+    from knotwork._extensions.model_indexing.extraction_prompts import prompts_in
     from knotwork._text.token_counts import count_tokens
-    from knotwork._transform.model.prompts import prompts_in
 
     prompts, schema = prompts_in("en"), proposal.schema
     text = f"{schema.types_text(prompts)}\n{schema.rules_text(prompts)}"

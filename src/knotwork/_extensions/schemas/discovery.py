@@ -17,15 +17,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from knotwork._extensions.schemas.proposals import SchemaCounts, SchemaProposal, word_key
-from knotwork._inference.call_limits import work_ordered
-from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, Message, complete_checked
-from knotwork._inference.own_prompts import BUILT_IN, OwnPrompts, prompts_of
-from knotwork._inference.prompt_files import fill_blanks
-from knotwork._inference.prompt_material import escape_tags
-from knotwork._text.token_counts import count_tokens
-from knotwork._transform.model.prompts import mark, prompt_language, prompts_in
-from knotwork._transform.model.reply_formats import (
+from knotwork._extensions.model_indexing.extraction_prompts import mark, prompts_in
+from knotwork._extensions.model_indexing.reply_formats import (
     LONGEST_RELATION,
     NOTHING_WORDS,
     RELATION_WORDS,
@@ -37,6 +30,14 @@ from knotwork._transform.model.reply_formats import (
     name_fault,
     plain_text,
 )
+from knotwork._extensions.schemas.proposals import SchemaCounts, SchemaProposal, word_key
+from knotwork._inference.call_limits import work_ordered
+from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, Message, complete_checked
+from knotwork._inference.own_prompts import BUILT_IN, OwnPrompts, prompts_of
+from knotwork._inference.prompt_files import fill_blanks
+from knotwork._inference.prompt_material import escape_tags
+from knotwork._text.languages import prompt_language
+from knotwork._text.token_counts import count_tokens
 from knotwork.errors import ConfigError, Unparsable
 from knotwork.records import Chunk
 

@@ -11,6 +11,7 @@ from decimal import Decimal
 from itertools import islice
 
 from knotwork._config import Settings
+from knotwork._extensions.model_indexing.reply_formats import UNNAMED_RELATION
 from knotwork._extensions.schemas.discovery import propose_schema
 from knotwork._extensions.schemas.proposals import SchemaCounts, SchemaProposal, word_key
 from knotwork._inference.chat import ChatModel, TokenUsage
@@ -21,7 +22,6 @@ from knotwork._stores.base import DocumentStore, Store, companions_of
 from knotwork._text.names import normal_form
 from knotwork._text.terms import content_terms
 from knotwork._text.token_counts import count_tokens
-from knotwork._transform.model.reply_formats import UNNAMED_RELATION
 from knotwork.errors import ConfigError
 from knotwork.records import ALIAS_RELATION, CO_OCCURRENCE_RELATION, ENTITY_EDGES, Chunk
 

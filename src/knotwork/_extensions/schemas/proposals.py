@@ -6,9 +6,9 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from knotwork._extensions.model_indexing.extraction_schema import ExtractionSchema, RelationPattern
+from knotwork._extensions.model_indexing.reply_formats import fold_word
 from knotwork._text.terms import terms
-from knotwork._transform.model.extraction_schema import ExtractionSchema, RelationPattern
-from knotwork._transform.model.reply_formats import fold_word
 
 MOST_PATTERNS = 4
 """Most patterns of one relation in a proposal, since every chunk pays for them."""

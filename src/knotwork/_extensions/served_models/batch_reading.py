@@ -7,17 +7,20 @@ for these. Further requests about a chunk, and reports and descriptions, are usu
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from knotwork._cancellation import sleep
 from knotwork._extensions.served_models.batches import BatchProgress, CallBatches
 from knotwork._extensions.served_models.chat import OpenAIChat
-from knotwork._indexing.document_reader import Reading
 from knotwork._indexing.prepare import SourceFile, Undescribed
 from knotwork._inference.call_cache import needs_call
 from knotwork._inference.chat import ChatRequest
 from knotwork._inference.role_models import ModelRun
-from knotwork._transform.model.model_extractor import ModelExtractor
 from knotwork.errors import ConfigError
+
+if TYPE_CHECKING:
+    from knotwork._extensions.model_indexing.model_extractor import ModelExtractor
+    from knotwork._extensions.model_indexing.reading import Reading
 
 
 def read_in_batches(

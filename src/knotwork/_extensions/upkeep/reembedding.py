@@ -19,7 +19,8 @@ from knotwork._config import Settings
 from knotwork._indexing.changes import with_fingerprint
 from knotwork._indexing.chunk_questions import QUESTIONS, embed_questions
 from knotwork._indexing.commit import BATCH_S, VECTOR_CHUNKS
-from knotwork._indexing.communities.index_reports import put_missing_vectors, staying_current
+from knotwork._indexing.communities.index_reports import staying_current
+from knotwork._indexing.communities.stored_reports import put_missing_vectors
 from knotwork._indexing.description_vectors import embed_descriptions
 from knotwork._indexing.embedding import (
     DIMENSION_META,

@@ -24,7 +24,6 @@ from typing import NamedTuple, TypeAlias
 
 from knotwork._cancellation import checked
 from knotwork._stores.base import Store
-from knotwork._stores.capabilities import CommunityStore
 from knotwork._text.chinese import segment
 from knotwork._text.languages import detect_language
 from knotwork._text.plain_text import split_number, strip_links
@@ -183,25 +182,21 @@ class ExtractiveReports:
         return self._reports[community.id]
 
 
+class Pending(NamedTuple):
+    """A community whose report a model should write, with its material."""
+
+    community: Community
+    material: Material
+
+
+def lowest_first(community: Community) -> tuple[int, str]:
+    return -community.level, community.id
+
+
 def children_among(communities: Iterable[Community]) -> Children:
     """Return a function that finds children among the given communities."""
     children: Mapping[str, Sequence[Community]] = group_by_parent(communities)
     return lambda community: children.get(community.id, ())
-
-
-def children_in(held: CommunityStore) -> Children:
-    """Return a function that reads children from the store, one branch at a time."""
-    found: dict[str, Sequence[Community]] = {}
-
-    def children(community: Community) -> Sequence[Community]:
-        if community.id not in found:
-            branches = held.of_entities(community.entity_ids).values()
-            branch = held.communities({key for branch in branches for key in branch})
-            direct = [c for c in branch.values() if c.parent_id == community.id]
-            found[community.id] = group_by_parent(direct).get(community.id, ())
-        return found[community.id]
-
-    return children
 
 
 class ReportSentence(NamedTuple):

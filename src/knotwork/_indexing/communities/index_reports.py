@@ -1,20 +1,19 @@
 """Update communities and their reports, make reports searchable, and list them as topics.
 
-`bring_up_to_date` updates all of an index; `refresh_reports` and `write_reports` update reports
-only, bottom-up, and only those whose material changed; `find_topics` lists them.
+`bring_up_to_date` updates all of an index, `refresh_reports` its reports only, bottom-up, and only
+those whose material changed; `find_topics` lists them.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from itertools import chain, groupby
-from typing import NamedTuple, TypeVar
+from functools import cached_property
+from itertools import chain
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
-
-import numpy as np
 
 from knotwork._cancellation import checked
 from knotwork._indexing.commit import CONTENT_META, WRITTEN_META
@@ -29,29 +28,31 @@ from knotwork._indexing.communities.detection import (
 )
 from knotwork._indexing.communities.extractive_reports import (
     EXTRACTIVE_VERSION,
+    ExtractiveReports,
     Material,
+    Pending,
     children_among,
-    children_in,
+    lowest_first,
     outline_report,
     rate,
     write_extractive_report,
 )
-from knotwork._indexing.communities.written_reports import (
-    Brief,
-    BriefBuilder,
-    ReportWriter,
-    WrittenReports,
-    stand_in_key,
-)
-from knotwork._indexing.embedding import EMBEDDER_META, Embedding
-from knotwork._inference.call_limits import Patience
-from knotwork._run import Progress, Steps, Verb
-from knotwork._stores.base import FloatMatrix, Scored, Store, require_communities, whole_of
+from knotwork._indexing.communities.stored_reports import publish_reports, put_missing_vectors
+from knotwork._indexing.embedding import Embedding
+from knotwork._registry import PARTS
+from knotwork._run import Steps, Verb
+from knotwork._stores.base import Scored, Store, require_communities, whole_of
 from knotwork._stores.capabilities import CommunityStore
-from knotwork._stores.removal import remove_vectors
-from knotwork._transform.model.reply_formats import Complaint
 from knotwork.errors import ConfigError
 from knotwork.records import EXTRACTIVE_SOURCE, Community, CommunityReport, content_id
+
+if TYPE_CHECKING:
+    from knotwork._extensions.model_indexing.reply_formats import Complaint
+    from knotwork._extensions.model_indexing.written_reports import (
+        BriefBuilder,
+        ReportWriter,
+        WrittenReports,
+    )
 
 FORM_META = "reports_form"
 """Index setting: the version of its extractive reports."""
@@ -139,9 +140,10 @@ def bring_up_to_date(
     with store.transaction():
         index = _fingerprints(store)
         refresh_communities(store, options, rebuild=rebuild)
-        work = _put_extractive(store, writer)
+        work = ReportWork(store, writer)
+        work.put_extractive()
         store.set_meta({CONTENT_META: index.ledger, FORM_META: EXTRACTIVE_VERSION})
-    changes = yield from _write_pending(store, work, writer, embedding, begun)
+    changes = yield from work.finish(embedding, begun)
     if writer is not None and not changes.unanswered:
         store.set_meta({WRITTEN_META: index.written})
     return changes
@@ -234,9 +236,6 @@ def _fingerprints(store: Store) -> _Fingerprints:
     return found
 
 
-Item = TypeVar("Item")
-
-
 @dataclass(frozen=True, slots=True)
 class ReportChanges:
     """Result of a refresh: the ids of ``changed`` communities, of ``many`` that were checked.
@@ -285,269 +284,87 @@ def refresh_reports(
     """
     begun = time.monotonic()
     with store.transaction():
-        work = _put_extractive(store, writer)
-    return (yield from _write_pending(store, work, writer, embedding, begun))
+        work = ReportWork(store, writer)
+        work.put_extractive()
+    return (yield from work.finish(embedding, begun))
 
 
-class _Pending(NamedTuple):
-    """A community whose report a model should write, with its material."""
+class ReportWork:
+    """A refresh of the reports of a store: what rules wrote, and what they leave to ``writer``.
 
-    community: Community
-    material: Material
-
-
-class _ReportWork(NamedTuple):
-    """What `_put_extractive` did, and what it leaves to a model, with the material that it read."""
-
-    communities: Mapping[str, Community]
-    written: Sequence[CommunityReport]
-    pending: Sequence[_Pending]
-    builder: BriefBuilder
-
-
-def _put_extractive(store: Store, writer: ReportWriter | None) -> _ReportWork:
-    """Store the extractive reports that are missing or outdated; use it inside a transaction."""
-    held = require_communities(store)
-    communities = stored_communities(held)
-    least = writer.least_tokens if writer is not None else 0
-    builder = BriefBuilder(store, children_among(communities), least)
-    reports = held.reports([community.id for community in communities])
-    written, rated, pending = list[CommunityReport](), list[CommunityReport](), list[_Pending]()
-    for community in checked(sorted(communities, key=_lowest_first)):
-        material = builder.extractive.material(community)
-        known = reports.get(community.id)
-        if (
-            known is None
-            or (writer is not None and writer.rewrites)
-            or not _is_up_to_date(known, community, material, builder)
-        ):
-            known = write_extractive_report(material)
-            written.append(known)
-        elif known.content_key != material.content_key and known.rating != rate(material):
-            # A model's report whose brief is unchanged stays, with the current rating.
-            rated.append(replace(known, rating=rate(material)))
-        if known.source == EXTRACTIVE_SOURCE:
-            builder.extractive.add(known)
-            asked_before = known.content_key != material.content_key
-            again = writer is not None and (writer.retry or not asked_before)
-            if again and builder.is_worth_a_model(community, material):
-                pending.append(_Pending(community, material))
-        elif community.parent_id is not None:
-            builder.extractive.add(outline_report(material))
-    held.put_reports(rated)
-    publish_reports(store, written)
-    return _ReportWork({c.id: c for c in communities}, written, pending, builder)
-
-
-def _write_pending(
-    store: Store,
-    work: _ReportWork,
-    writer: ReportWriter | None,
-    embedding: Embedding | None,
-    begun: float,
-) -> Steps[ReportChanges]:
-    """Have the model write the pending reports; yield how many are written, of how many."""
-    calls: list[WrittenReports] = []
-    done = 0
-    if writer is not None:
-        patience = Patience(writer.patience)
-        yield Progress("reports", 0, len(work.pending))
-        for level in _by_level(work.pending, lambda item: item.community):
-            briefs = [work.builder.brief(item.community, item.material) for item in level]
-            with closing(_write(store, briefs, work.communities, writer, embedding)) as replies:
-                for call in replies:
-                    calls.append(call)
-                    done += len(call.reports)
-                    yield Progress("reports", done, len(work.pending))
-                    patience.note("" if call.reports else call.absence)
-    if embedding is not None:
-        put_missing_vectors(store, work.communities.keys(), embedding)
-    reports = chain(work.written, *(call.reports for call in calls))
-    stand_ins = sum(len(call.stood_in) for call in calls)
-    return ReportChanges(
-        frozenset(report.community_id for report in reports),
-        len(work.communities),
-        time.monotonic() - begun,
-        done - stand_ins,
-        stand_ins,
-        tuple(chain.from_iterable(call.complaints for call in calls)),
-        sum(len(call.unanswered) for call in calls),
-    )
-
-
-def write_reports(
-    store: Store,
-    community_ids: Collection[str],
-    writer: ReportWriter,
-    *,
-    embedding: Embedding | None = None,
-) -> dict[str, CommunityReport]:
-    """Have a model write the reports of these communities only, and return all their reports.
-
-    A report is written if it is missing, outdated or extractive, and a model can improve it. The
-    lowest level comes first. Other reports are not updated: a parent is written from the stored
-    reports of its children. Raises as `refresh_reports` does; finished reports are stored.
+    ``pending`` reports are those that a model should write.
     """
-    held = require_communities(store)
-    found = held.communities(list(dict.fromkeys(community_ids)))
-    children = children_in(held)
-    nearby = {key.id for top in found.values() for key in (top, *children(top))}
-    builder = BriefBuilder(store, children, writer.least_tokens, held.reports(nearby).values())
-    patience = Patience(writer.patience)
-    for level in _by_level(found.values(), lambda community: community):
-        known = held.reports([community.id for community in level])
-        extractive: list[CommunityReport] = []
-        briefs: list[Brief] = []
-        for community in level:
-            material, report = builder.extractive.material(community), known.get(community.id)
-            if builder.is_worth_a_model(community, material):
-                brief = builder.brief(community, material)
-                if report is None or not _is_written(report, brief, material, writer):
-                    briefs.append(brief)
-            elif report is None or not _is_up_to_date(report, community, material, builder):
-                extractive.append(write_extractive_report(material))
-        if extractive or briefs:
-            with store.transaction():  # raises before the first paid call if the store is read-only
-                publish_reports(store, extractive, of=found)
-        with closing(_write(store, briefs, found, writer, embedding)) as calls:
-            for call in calls:
-                patience.note("" if call.reports else call.absence)
-    if embedding is not None:
-        put_missing_vectors(store, found.keys(), embedding)
-    return held.reports(found.keys())
 
+    def __init__(self, store: Store, writer: ReportWriter | None) -> None:
+        self.store = store
+        self.writer = writer
+        communities = stored_communities(require_communities(store))
+        self.communities = {community.id: community for community in communities}
+        self.extractive = ExtractiveReports(store, children_among(communities))
+        self.written: list[CommunityReport] = []
+        self.pending: list[Pending] = []
 
-def _is_written(
-    known: CommunityReport, brief: Brief, material: Material, writer: ReportWriter
-) -> bool:
-    """Return True if a model wrote the report of this brief, or failed to and may not retry."""
-    written, tried = _keys(brief)
-    if known.source == EXTRACTIVE_SOURCE:
-        return known.content_key == tried and not writer.retry
-    return known.content_key in {written, material.content_key}
+    @cached_property
+    def briefs(self) -> BriefBuilder:
+        """The briefs of communities; without a model they tell whether its reports still hold."""
+        least_tokens = self.writer.least_tokens if self.writer is not None else 0
+        briefs: BriefBuilder = PARTS.load("report_briefs")(
+            self.store, self.extractive, least_tokens
+        )
+        return briefs
 
+    def put_extractive(self) -> None:
+        """Store the extractive reports that are missing or outdated; use it in a transaction."""
+        held, writer, extractive = require_communities(self.store), self.writer, self.extractive
+        reports, rated = held.reports(list(self.communities)), list[CommunityReport]()
+        for community in checked(sorted(self.communities.values(), key=lowest_first)):
+            material = extractive.material(community)
+            known = reports.get(community.id)
+            if (
+                known is None
+                or (writer is not None and writer.rewrites)
+                or not self._is_up_to_date(known, community, material)
+            ):
+                known = write_extractive_report(material)
+                self.written.append(known)
+            elif known.content_key != material.content_key and known.rating != rate(material):
+                # A model's report whose brief is unchanged stays, with the current rating.
+                rated.append(replace(known, rating=rate(material)))
+            if known.source == EXTRACTIVE_SOURCE:
+                extractive.add(known)
+                asked_before = known.content_key != material.content_key
+                again = writer is not None and (writer.retry or not asked_before)
+                if again and self.briefs.is_worth_a_model(community, material):
+                    self.pending.append(Pending(community, material))
+            elif community.parent_id is not None:
+                extractive.add(outline_report(material))
+        held.put_reports(rated)
+        publish_reports(self.store, self.written)
 
-def _is_up_to_date(
-    known: CommunityReport, community: Community, material: Material, builder: BriefBuilder
-) -> bool:
-    """Return True if a report was written from the current material or its brief."""
-    return known.content_key == material.content_key or known.content_key in _keys(
-        builder.brief(community, material)
-    )
+    def _is_up_to_date(
+        self, known: CommunityReport, community: Community, material: Material
+    ) -> bool:
+        if known.content_key == material.content_key:
+            return True
+        return self.briefs.is_from_brief(known, community, material)
 
-
-def _keys(brief: Brief) -> tuple[str, str]:
-    return brief.key, stand_in_key(brief)
-
-
-def _write(
-    store: Store,
-    briefs: Sequence[Brief],
-    communities: Mapping[str, Community],
-    writer: ReportWriter,
-    embedding: Embedding | None,
-) -> Generator[WrittenReports, None, None]:
-    with closing(writer.write(briefs)) as calls:
-        for call in calls:
-            publish_reports(store, call.reports, embedding=embedding, of=communities)
-            yield call
-
-
-def _by_level(
-    items: Iterable[Item], community: Callable[[Item], Community]
-) -> Iterator[list[Item]]:
-    ordered = sorted(items, key=lambda item: _lowest_first(community(item)))
-    for _, level in groupby(ordered, key=lambda item: community(item).level):
-        yield list(level)
-
-
-def _lowest_first(community: Community) -> tuple[int, str]:
-    return -community.level, community.id
-
-
-REPORTS = "report"
-"""The name of the text index and the vector index of reports, keyed by community id."""
-
-_BATCH_REPORTS = 256
-
-
-def publish_reports(
-    store: Store,
-    reports: Sequence[CommunityReport],
-    *,
-    embedding: Embedding | None = None,
-    of: Mapping[str, Community] | None = None,
-) -> None:
-    """Store reports with their searchable texts and vectors in one transaction.
-
-    With ``of``, the communities as they were read, a report is skipped if another process has
-    changed its community since. Without ``embedding`` the vectors of earlier reports are removed.
-    Texts are embedded before the transaction begins.
-    """
-    if not reports:
-        return
-    vectors = _vectors(store, reports, embedding) if embedding is not None else {}
-    held = require_communities(store)
-    with store.transaction():
-        if of is not None:
-            now = held.communities([report.community_id for report in reports])
-            reports = [r for r in reports if now.get(r.community_id) == of[r.community_id]]
-        held.put_reports(reports)
-        store.texts("report").add((report.community_id, report.text) for report in reports)
-        ids = [report.community_id for report in reports]
-        remove_vectors(store, REPORTS, ids)
-        if embedding is not None and _is_in_use(store, embedding):
-            store.vectors(REPORTS).put((key, *vectors[key]) for key in ids if key in vectors)
-
-
-@Verb
-def put_missing_vectors(
-    store: Store, community_ids: Collection[str], embedding: Embedding, *, name: str = REPORTS
-) -> Steps[None]:
-    """Embed the reports without a vector that are in a language of the embedder.
-
-    Yields how many reports were checked so far. ``name`` is the vector index to write to: the
-    one in use or the staged one.
-    """
-    ids = sorted(community_ids)
-    for start in range(0, len(ids), _BATCH_REPORTS):
-        group = ids[start : start + _BATCH_REPORTS]
-        known = store.vectors(name).get(group)
-        missing = require_communities(store).reports([key for key in group if key not in known])
-        vectors = _vectors(store, list(missing.values()), embedding, name=name)
-        if vectors:
-            with store.transaction():
-                now = require_communities(store).reports(vectors.keys())
-                if name != REPORTS or _is_in_use(store, embedding):
-                    store.vectors(name).put(
-                        (key, *vectors[key])
-                        for key, report in now.items()
-                        if report == missing[key]
-                    )
-        yield Progress("reports", start + len(group), len(ids))
-
-
-def _is_in_use(store: Store, embedding: Embedding) -> bool:
-    return store.meta().get(EMBEDDER_META, embedding.name) == embedding.name
-
-
-def _vectors(
-    store: Store,
-    reports: Sequence[CommunityReport],
-    embedding: Embedding,
-    *,
-    name: str = REPORTS,
-) -> dict[str, tuple[str, FloatMatrix]]:
-    texts = {report.community_id: f"{report.title}\n{report.summary}" for report in reports}
-    keys = {
-        key: content_id("report", embedding.name, text)
-        for key, text in texts.items()
-        if embedding.reads(text)
-    }
-    found = store.vectors(name).by_key(keys.values())
-    new = [key for key in keys if keys[key] not in found]
-    for start in range(0, len(new), _BATCH_REPORTS):
-        group = new[start : start + _BATCH_REPORTS]
-        rows = embedding.embed_names([texts[key] for key in group])
-        found.update((keys[key], row[np.newaxis]) for key, row in zip(group, rows, strict=True))
-    return {key: (keys[key], found[keys[key]]) for key in keys}
+    def finish(self, embedding: Embedding | None, begun: float) -> Steps[ReportChanges]:
+        """Have the model write what is pending; yield how many reports it wrote, of how many."""
+        calls: list[WrittenReports] = []
+        if self.writer is not None:
+            calls = yield from self.writer.write_pending(
+                self.pending, self.briefs, self.communities, embedding
+            )
+        if embedding is not None:
+            put_missing_vectors(self.store, self.communities.keys(), embedding)
+        by_model = [report for call in calls for report in call.reports]
+        stand_ins = sum(len(call.stood_in) for call in calls)
+        return ReportChanges(
+            frozenset(report.community_id for report in (*self.written, *by_model)),
+            len(self.communities),
+            time.monotonic() - begun,
+            len(by_model) - stand_ins,
+            stand_ins,
+            tuple(chain.from_iterable(call.complaints for call in calls)),
+            sum(len(call.unanswered) for call in calls),
+        )

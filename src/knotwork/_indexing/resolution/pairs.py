@@ -549,3 +549,43 @@ def _read_vectors(store: Store, entity_ids: list[str]) -> tuple[list[str], np.nd
         ids += sorted(held)
         parts += [held[entity] for entity in sorted(held)]
     return ids, np.concatenate(parts) if parts else np.zeros((0, 1), dtype=np.float32)
+
+
+QUESTION_VERSION = "pairs-1"
+"""Version of questions; increase it if the same entities would give another question."""
+
+
+@dataclass(frozen=True, slots=True)
+class PairQuestion:
+    """A question to a judge: two described entities, and the worth of a verdict in chunks.
+
+    ``content_key`` hashes what the judge is shown; it does not depend on the model.
+    """
+
+    pair: tuple[str, str]
+    first: str
+    second: str
+    reason: str
+    worth: float
+
+    @property
+    def content_key(self) -> str:
+        return content_id(QUESTION_VERSION, self.first, self.second)
+
+    @property
+    def text(self) -> str:
+        """The question as one line of a prompt."""
+        return f"{self.first} || {self.second}"
+
+
+@dataclass(frozen=True, slots=True)
+class Margin:
+    """The open pairs of a survey.
+
+    ``kept`` pairs have a verdict on an unchanged question, ``asked`` are the questions to ask now,
+    and ``left`` is the number of further pairs without a verdict.
+    """
+
+    kept: frozenset[EntityPair] = frozenset()
+    asked: tuple[PairQuestion, ...] = ()
+    left: int = 0

@@ -14,15 +14,15 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
-from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import combinations
+from typing import TYPE_CHECKING
 
-from knotwork._indexing.resolution.judge import Judge, Margin, ask_judge, read_margin
 from knotwork._indexing.resolution.name_evidence import EntityPair, EntityProfile
-from knotwork._indexing.resolution.pairs import PairSurvey, survey_pairs
+from knotwork._indexing.resolution.pairs import Margin, PairSurvey, survey_pairs
 from knotwork._indexing.resolution.rules import rule_apart
-from knotwork._run import Progress, Steps, Verb
+from knotwork._registry import PARTS
+from knotwork._run import Steps, Verb
 from knotwork._stores.base import Store, require_homonyms, require_resolutions
 from knotwork._stores.capabilities import ResolutionStore
 from knotwork._stores.resolutions import form_groups
@@ -35,6 +35,9 @@ from knotwork.records import (
     Verdict,
     content_id,
 )
+
+if TYPE_CHECKING:
+    from knotwork._extensions.model_indexing.judge import Judge
 
 RULES_META = "resolution.rules"
 JUDGE_META = "resolution.judge"
@@ -87,13 +90,15 @@ def resolve_entities(
     everything = must_see_all(store, with_judge=judge is not None)
     survey = survey_pairs(store, None if everything else {*touched, *(changed or ())})
     held = {decision.pair: decision for decision in resolutions.decisions()}
-    margin = read_margin(store, survey, held, judge)
+    margin = _read_margin(store, survey, held, judge)
     with store.transaction():
         record_rulings(resolutions, survey, held, margin.kept)
         # Those among the entities that the survey read or that changed are replaced.
         among = None if survey.looked_at is None else survey.read.union(touched)
         stored_homonyms.replace(survey.homonyms.values(), among=among)
-    calls, verdicts = yield from _ask(resolutions, margin, judge)
+    calls, verdicts = 0, list[Verdict]()
+    if judge is not None and margin.asked:
+        calls, verdicts = yield from judge.decide(resolutions, margin.asked)
     with store.transaction():
         record_conflicts(resolutions, survey.profiles)
         resolutions.settle(touched)
@@ -119,39 +124,26 @@ def resolve_entities(
     )
 
 
+def _read_margin(
+    store: Store, survey: PairSurvey, held: Mapping[EntityPair, SameAs], judge: Judge | None
+) -> Margin:
+    """Return the open pairs of a survey; ``held`` are the stored decisions."""
+    opened = {
+        pair: ruling
+        for pair, ruling in survey.rulings.items()
+        if ruling.verdict is None and not (pair in held and held[pair].by_person)
+    }
+    judged = any(pair in held and held[pair].source != RULES_SOURCE for pair in opened)
+    if judge is None and not judged:
+        return Margin(left=len(opened))
+    margin: Margin = PARTS.load("judged_pairs")(store, survey, held, opened, judge)
+    return margin
+
+
 def must_see_all(store: Store, *, with_judge: bool) -> bool:
     """Return True if the next run must compare all pairs, not only those that changed."""
     meta = store.meta()
     return meta.get(RULES_META) != RULES_VERSION or (with_judge and not meta.get(JUDGE_META))
-
-
-def _ask(
-    resolutions: ResolutionStore, margin: Margin, judge: Judge | None
-) -> Steps[tuple[int, list[Verdict]]]:
-    """Store the verdicts of each call as soon as it returns; return call count and verdicts."""
-    if judge is None or not margin.asked:
-        return 0, []
-    asked = {question.pair: question for question in margin.asked}
-    verdicts: list[Verdict] = []
-    calls = 0
-    yield Progress("names", 0, len(asked))
-    with closing(ask_judge(judge, margin.asked)) as replies:
-        for reply in replies:
-            calls += 1
-            verdicts += reply.values()
-            resolutions.put(
-                SameAs(
-                    *pair,
-                    verdict,
-                    judge.model.name,
-                    asked[pair].reason,
-                    _JUDGED_SCORE,
-                    asked[pair].content_key,
-                )
-                for pair, verdict in reply.items()
-            )
-            yield Progress("names", len(verdicts), len(asked))
-    return calls, verdicts
 
 
 def _count_refused(store: Store, resolutions: ResolutionStore) -> int:
@@ -190,9 +182,6 @@ def undo(store: Store, first: str, second: str) -> SameAs:
 
 RULES_VERSION = "rules-3"
 """Version of the rules; after a change the next run compares every pair."""
-
-_JUDGED_SCORE = 0.85
-"""Confidence of a model's verdict, below every rule's, so that rules win a contradiction."""
 
 _LARGEST_GROUP = 200
 

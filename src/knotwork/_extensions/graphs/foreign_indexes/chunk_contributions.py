@@ -36,11 +36,15 @@ from knotwork._extensions.graphs.foreign_indexes.labels import (
     unnamed_relation,
     written_name,
 )
+from knotwork._extensions.model_indexing.reply_grounding import (
+    MOST_ABOUT,
+    SALIENCE_ABOUT,
+    ChunkText,
+)
 from knotwork._indexing.splitters import SectionTree
 from knotwork._text.languages import detect_language
 from knotwork._text.names import normal_form
 from knotwork._text.sentences import split_sentences, wrapping_width
-from knotwork._transform.model.reply_grounding import MOST_ABOUT, SALIENCE_ABOUT, ChunkText
 from knotwork.records import (
     Chunk,
     ChunkReading,

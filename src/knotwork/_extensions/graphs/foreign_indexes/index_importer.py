@@ -43,11 +43,8 @@ from knotwork._indexing.communities.extractive_reports import (
     read_material,
     write_extractive_report,
 )
-from knotwork._indexing.communities.index_reports import (
-    mark_current,
-    publish_reports,
-    put_missing_vectors,
-)
+from knotwork._indexing.communities.index_reports import mark_current
+from knotwork._indexing.communities.stored_reports import publish_reports, put_missing_vectors
 from knotwork._indexing.description_vectors import embed_descriptions
 from knotwork._indexing.embedding import (
     Embedding,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from knotwork._extensions.model_indexing.reply_formats import UNNAMED_RELATION
 from knotwork._text.names import normal_form
-from knotwork._transform.model.reply_formats import UNNAMED_RELATION
 
 _TYPES = {
     "GEO": "PLACE",

@@ -44,6 +44,7 @@ from knotwork._extensions.graphs.imported_documents import (
     imported_source,
     remove_others,
 )
+from knotwork._extensions.model_indexing.reply_grounding import MOST_ABOUT, SALIENCE_ABOUT
 from knotwork._indexing.commit import Batch, commit_documents
 from knotwork._indexing.embedding import (
     MOST_EMBEDDED_THINGS,
@@ -60,7 +61,6 @@ from knotwork._text.languages import detect_language
 from knotwork._text.names import normal_form
 from knotwork._text.sentences import split_sentences
 from knotwork._text.token_counts import count_tokens
-from knotwork._transform.model.reply_grounding import MOST_ABOUT, SALIENCE_ABOUT
 from knotwork.errors import ConfigError, IndexingError
 from knotwork.records import (
     ALIAS_RELATION,

@@ -4,26 +4,24 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Container, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from knotwork._cancellation import Cancellation, in_context, wait_for
-from knotwork._indexing.changes import Tiers, compare_with_ledger
-from knotwork._indexing.prepare import Prepared, Preparer, SourceFile, Undescribed, Unprepared
+from knotwork._extensions.model_indexing.model_extractor import (
+    ChunkJob,
+    ChunkOutcome,
+    ModelExtractor,
+)
+from knotwork._indexing.changes import Tiers
+from knotwork._indexing.prepare import Prepared
 from knotwork._inference.call_limits import PATIENCE, Patience
-from knotwork._stores.base import Ledger
-from knotwork._transform.model.model_extractor import ChunkJob, ChunkOutcome, ModelExtractor
 from knotwork.errors import ModelUnavailable
 from knotwork.records import ChunkReading, ReadingStatus
 
 if TYPE_CHECKING:
-    from knotwork._indexing.stages import Engine, IndexingStages
-
-READ_AHEAD_CHUNKS = 512
-"""Chunks that may wait for the model: enough to keep its server busy while a batch is stored."""
+    pass
 
 THREADS_A_CALL = 1.5
 """Threads for each call that may run: while some write a prompt or parse a reply, others keep the
@@ -182,51 +180,3 @@ def _reading_of(outcome: ChunkOutcome, source: str) -> ChunkReading:
         raw=outcome.raw,
         complaints=tuple(": ".join(filter(None, (c.line, c.reason))) for c in outcome.complaints),
     )
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """The documents of a run that a model may read, and what decides which of them it reads."""
-
-    sources: Sequence[SourceFile]
-    ledger: Ledger
-    stages: IndexingStages
-    engine: Engine
-    retry: bool = False
-    reread: Container[str] = frozenset()
-
-    def jobs(self, *, describe: Callable[[Undescribed], SourceFile]) -> Iterator[ChunkJob]:
-        """Yield the chunks to read. Leaves out sources that cannot be loaded.
-
-        ``describe`` returns a document with descriptions of its pictures.
-        """
-        wanted = [
-            source
-            for source in compare_with_ledger(
-                self.sources, self.ledger, self.stages.tiers, retry=self.retry, reread=self.reread
-            )
-            if source.wants_model and source.needs_reading
-        ]
-        recipe = self.stages.recipe
-        size = sum(source.size for source in wanted)
-        preparer = self.engine.open_preparer(recipe, total_bytes=size)
-        with closing(preparer):
-            for source in wanted:
-                preparer.begin(self.stages.as_begun(source))
-                while preparer.is_ready():
-                    yield from _take_jobs(preparer, describe)
-            while preparer.open:
-                yield from _take_jobs(preparer, describe)
-
-
-def _take_jobs(
-    preparer: Preparer, describe: Callable[[Undescribed], SourceFile]
-) -> Iterator[ChunkJob]:
-    """Yield the jobs of the oldest document; one with pictures is prepared again first."""
-    found = preparer.take()
-    if isinstance(found, Undescribed):
-        preparer.begin(describe(found))
-    elif isinstance(found, Unprepared):
-        found.own_error()  # raises what concerns more than this document
-    else:
-        yield from jobs_of(found)

@@ -1,6 +1,6 @@
 """Ask a model to judge the pairs that rules leave open: many per call, within a token limit.
 
-Public entries: `read_margin` selects the open pairs, `ask_judge` asks about them.
+`read_margin` selects the open pairs, and a `Judge` is asked about them.
 """
 
 from __future__ import annotations
@@ -11,21 +11,23 @@ from collections.abc import Collection, Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 
-from knotwork._indexing.batch_requests import batches_by_language
+from knotwork._extensions.model_indexing.batch_requests import batches_by_language
 from knotwork._indexing.resolution.name_evidence import EntityPair, EntityProfile
-from knotwork._indexing.resolution.pairs import PairSurvey
+from knotwork._indexing.resolution.pairs import Margin, PairQuestion, PairSurvey
 from knotwork._indexing.resolution.rules import Ruling
 from knotwork._inference.call_limits import work_ordered
 from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, Message, complete_checked
 from knotwork._inference.own_prompts import BUILT_IN, OwnPrompts, prompts_of
 from knotwork._inference.prompt_files import read_prompt
 from knotwork._inference.prompt_material import escape_tags
+from knotwork._run import Progress, Steps
 from knotwork._stores.base import Store
-from knotwork._text.languages import detect_language
+from knotwork._stores.capabilities import ResolutionStore
+from knotwork._text.languages import prompt_language
 from knotwork._text.sentences import split_sentences
 from knotwork._text.token_counts import count_tokens, token_starts
 from knotwork.errors import Unparsable
-from knotwork.records import RULES_SOURCE, Chunk, SameAs, Verdict, content_id
+from knotwork.records import RULES_SOURCE, Chunk, SameAs, Verdict
 
 FULL_SHARE = 0.15
 """Resolution tokens allowed per corpus token if a model also reads the documents."""
@@ -37,6 +39,9 @@ _VERDICT = re.compile(
     r"(same|different|相同|同一|不同)(?=\W|$)",
     re.IGNORECASE,
 )
+_JUDGED_SCORE = 0.85
+"""Confidence of a model's verdict, below every rule's, so that rules win a contradiction."""
+
 _SAME = frozenset({"same", "相同", "同一"})
 _TOKENS_A_NUMBER = 3
 _TOKENS_A_VERDICT = 6
@@ -57,6 +62,54 @@ class Judge:
     pairs_a_call: int = 25
     concurrency: int = 4
 
+    def decide(
+        self, resolutions: ResolutionStore, questions: Sequence[PairQuestion]
+    ) -> Steps[tuple[int, list[Verdict]]]:
+        """Store the verdicts of each call as soon as it returns; return call count and verdicts."""
+        asked = {question.pair: question for question in questions}
+        verdicts: list[Verdict] = []
+        calls = 0
+        yield Progress("names", 0, len(asked))
+        with closing(self.ask(questions)) as replies:
+            for reply in replies:
+                calls += 1
+                verdicts += reply.values()
+                resolutions.put(
+                    SameAs(
+                        *pair,
+                        verdict,
+                        self.model.name,
+                        asked[pair].reason,
+                        _JUDGED_SCORE,
+                        asked[pair].content_key,
+                    )
+                    for pair, verdict in reply.items()
+                )
+                yield Progress("names", len(verdicts), len(asked))
+        return calls, verdicts
+
+    def ask(
+        self, questions: Sequence[PairQuestion]
+    ) -> Generator[dict[EntityPair, Verdict], None, None]:
+        """Yield the verdicts of each call by pair; ask once more about missing pairs.
+
+        The pairs of a call are in one language. A pair that is still missing stays undecided.
+        Raises as `ChatModel.complete` does; results yielded before remain valid.
+        """
+        left = list(questions)
+        for _ in range(2):
+            asked, left = left, []
+            batches = list(
+                batches_by_language(asked, lambda question: question.text, size=self.pairs_a_call)
+            )
+            calls = work_ordered(
+                lambda batch: _ask_once(self, batch[1]), batches, concurrency=self.concurrency
+            )
+            with closing(calls):
+                for (_, batch), verdicts in zip(batches, calls, strict=True):
+                    left += [question for question in batch if question.pair not in verdicts]
+                    yield verdicts
+
 
 def choose_questions(questions: Sequence[PairQuestion], judge: Judge) -> list[PairQuestion]:
     """Return the questions that fit under the judge's ceiling, in descending order of worth."""
@@ -75,29 +128,6 @@ def choose_questions(questions: Sequence[PairQuestion], judge: Judge) -> list[Pa
         left -= cost
         chosen[language] += 1
     return ranked[: chosen.total()]
-
-
-def ask_judge(
-    judge: Judge, questions: Sequence[PairQuestion]
-) -> Generator[dict[EntityPair, Verdict], None, None]:
-    """Yield the verdicts of each call by pair; ask about missing pairs once more, in further calls.
-
-    The pairs of a call are in one language. A pair that is still missing stays undecided. Raises as
-    `ChatModel.complete` does; results yielded before remain valid.
-    """
-    left = list(questions)
-    for _ in range(2):
-        asked, left = left, []
-        batches = list(
-            batches_by_language(asked, lambda question: question.text, size=judge.pairs_a_call)
-        )
-        calls = work_ordered(
-            lambda batch: _ask_once(judge, batch[1]), batches, concurrency=judge.concurrency
-        )
-        with closing(calls):
-            for (_, batch), verdicts in zip(batches, calls, strict=True):
-                left += [question for question in batch if question.pair not in verdicts]
-                yield verdicts
 
 
 def _ask_once(judge: Judge, questions: Sequence[PairQuestion]) -> dict[EntityPair, Verdict]:
@@ -148,46 +178,35 @@ def read_verdicts(reply: ChatReply, count: int) -> dict[int, Verdict]:
 
 def _language(questions: Sequence[PairQuestion]) -> str:
     text = " ".join(question.text for question in questions)
-    return "zh" if detect_language(text) == "zh" else "en"
+    return prompt_language(text)
 
 
 def _instructions(language: str, prompts: OwnPrompts) -> str:
-    return read_prompt("knotwork._indexing.resolution", "judge-pairs", language, prompts)[0]
+    return read_prompt("knotwork._extensions.model_indexing", "judge-pairs", language, prompts)[0]
 
 
 _FEWEST_TOKENS = 20
 """Least cost of a pair; it limits how many pairs are described before the exact selection."""
 
 
-@dataclass(frozen=True, slots=True)
-class Margin:
-    """The open pairs of a survey.
-
-    ``kept`` pairs have a verdict on an unchanged question, ``asked`` are the questions to ask now,
-    and ``left`` is the number of further pairs without a verdict.
-    """
-
-    kept: frozenset[EntityPair]
-    asked: tuple[PairQuestion, ...]
-    left: int
-
-
 def read_margin(
-    store: Store, survey: PairSurvey, held: Mapping[EntityPair, SameAs], judge: Judge | None
+    store: Store,
+    survey: PairSurvey,
+    held: Mapping[EntityPair, SameAs],
+    opened: Mapping[EntityPair, Ruling],
+    judge: Judge | None,
 ) -> Margin:
-    """Return the open pairs of a survey; ``held`` are the stored decisions."""
-    opened = {
-        pair: ruling
-        for pair, ruling in survey.rulings.items()
-        if ruling.verdict is None and not (pair in held and held[pair].by_person)
-    }
+    """Return what a judge makes of the ``opened`` pairs of a survey, given stored decisions.
+
+    Without a judge nothing is asked, and verdicts on unchanged questions are kept.
+    """
     known = [pair for pair in opened if pair in held and held[pair].source != RULES_SOURCE]
-    new = [pair for pair in opened if pair not in held or held[pair].source == RULES_SOURCE]
-    if judge is None:
-        new = []
-    elif judge.ceiling_tokens is not None:
-        new.sort(key=lambda pair: (-_worth(pair, opened[pair], survey.profiles), pair))
-        new = new[: judge.ceiling_tokens // _FEWEST_TOKENS]
+    new: list[EntityPair] = []
+    if judge is not None:
+        new = [pair for pair in opened if pair not in held or held[pair].source == RULES_SOURCE]
+        if judge.ceiling_tokens is not None:
+            new.sort(key=lambda pair: (-_worth(pair, opened[pair], survey.profiles), pair))
+            new = new[: judge.ceiling_tokens // _FEWEST_TOKENS]
     questions = _questions_on(store, [*known, *new], opened, survey.profiles)
     kept = frozenset(
         pair for pair in known if held[pair].content_key == questions[pair].content_key
@@ -223,36 +242,10 @@ def _worth(pair: EntityPair, ruling: Ruling, profiles: Mapping[str, EntityProfil
     return ruling.score * min(profiles[entity].entity.chunk_count for entity in pair)
 
 
-QUESTION_VERSION = "pairs-1"
-"""Version of questions; increase it if the same entities would give another question."""
-
 DESCRIPTION_TOKENS = 14
 _BREAKS = re.compile(r"\s*(?:\|+|[\r\n\t]+)\s*")
 _EDGE = re.compile(r"^[\W_]+")
 _COLON = re.compile(r"\s*[:：]\s*")
-
-
-@dataclass(frozen=True, slots=True)
-class PairQuestion:
-    """A question to a judge: two described entities, and the worth of a verdict in chunks.
-
-    ``content_key`` hashes what the judge is shown; it does not depend on the model.
-    """
-
-    pair: tuple[str, str]
-    first: str
-    second: str
-    reason: str
-    worth: float
-
-    @property
-    def content_key(self) -> str:
-        return content_id(QUESTION_VERSION, self.first, self.second)
-
-    @property
-    def text(self) -> str:
-        """The question as one line of a prompt."""
-        return f"{self.first} || {self.second}"
 
 
 def describe_entities(store: Store, profiles: Collection[EntityProfile]) -> dict[str, str]:

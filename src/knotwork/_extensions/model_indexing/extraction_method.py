@@ -12,15 +12,13 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from knotwork._inference.chat import ChatReply, ChatRequest, Message
-from knotwork._inference.own_prompts import BUILT_IN, OwnPrompts
-from knotwork._inference.prompt_files import fill_blanks
-from knotwork._inference.prompt_material import escape_tags
-from knotwork._text.token_counts import count_tokens
-from knotwork._transform.model.extraction_examples import ExtractionExample, ExtractionExamples
-from knotwork._transform.model.extraction_schema import ExtractionSchema
-from knotwork._transform.model.prompts import Prompts, mark, prompts_in
-from knotwork._transform.model.reply_formats import (
+from knotwork._extensions.model_indexing.extraction_examples import (
+    ExtractionExample,
+    ExtractionExamples,
+)
+from knotwork._extensions.model_indexing.extraction_prompts import Prompts, mark, prompts_in
+from knotwork._extensions.model_indexing.extraction_schema import ExtractionSchema
+from knotwork._extensions.model_indexing.reply_formats import (
     Complaint,
     Draft,
     RelationDraft,
@@ -31,6 +29,11 @@ from knotwork._transform.model.reply_formats import (
     read_json,
     read_lines,
 )
+from knotwork._inference.chat import ChatReply, ChatRequest, Message
+from knotwork._inference.own_prompts import BUILT_IN, OwnPrompts
+from knotwork._inference.prompt_files import fill_blanks
+from knotwork._inference.prompt_material import escape_tags
+from knotwork._text.token_counts import count_tokens
 from knotwork.errors import ConfigError, Unparsable
 
 EXTRACTION_STAGE = "extract"

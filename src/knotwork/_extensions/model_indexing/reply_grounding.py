@@ -15,11 +15,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
-from knotwork._text.chinese import HAN_AND_KANA, simplify
-from knotwork._text.names import STOP_NAMES, name_candidates, normal_form, without_suffix
-from knotwork._text.terms import content_terms
-from knotwork._transform.model.chunk_memory import remembered_names
-from knotwork._transform.model.reply_formats import (
+from knotwork._extensions.model_indexing.chunk_memory import remembered_names
+from knotwork._extensions.model_indexing.reply_formats import (
     UNNAMED_RELATION,
     Complaint,
     Draft,
@@ -27,6 +24,9 @@ from knotwork._transform.model.reply_formats import (
     RelationDraft,
     fold_word,
 )
+from knotwork._text.chinese import HAN_AND_KANA, simplify
+from knotwork._text.names import STOP_NAMES, name_candidates, normal_form, without_suffix
+from knotwork._text.terms import content_terms
 from knotwork.records import KEYWORD, Chunk, Description, Extraction, Mention, Relation, Span
 
 MOST_ABOUT = 0.4

@@ -13,16 +13,20 @@ from dataclasses import replace
 from typing import TypeVar
 
 from knotwork._config import Settings
+from knotwork._extensions.model_indexing.description_writer import (
+    DescriptionWriter,
+    describe_entities,
+)
+from knotwork._extensions.model_indexing.judge import FULL_SHARE, LEAN_SHARE, Judge
+from knotwork._extensions.model_indexing.written_reports import TASK as REPORT_TASK
+from knotwork._extensions.model_indexing.written_reports import ReportWriter
 from knotwork._indexing.changes import Tier
 from knotwork._indexing.communities.detection import CommunityOptions
 from knotwork._indexing.communities.index_reports import bring_up_to_date, is_current
-from knotwork._indexing.communities.written_reports import TASK as REPORT_TASK
-from knotwork._indexing.communities.written_reports import ReportWriter
 from knotwork._indexing.description_vectors import embed_descriptions
 from knotwork._indexing.embedding import Embedding
-from knotwork._indexing.entity_descriptions import Describer, DescriptionWriter, describe_entities
+from knotwork._indexing.entity_descriptions import Describer
 from knotwork._indexing.report import Enrichment
-from knotwork._indexing.resolution.judge import FULL_SHARE, LEAN_SHARE, Judge
 from knotwork._indexing.resolution.resolver import must_see_all, resolve_entities
 from knotwork._inference.model_registry import calls_at_once
 from knotwork._inference.role_models import ModelRun

@@ -18,12 +18,21 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import (
+    Callable,
+    Collection,
+    Generator,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from contextlib import closing
 from dataclasses import dataclass, field
-from itertools import chain, zip_longest
+from itertools import chain, groupby, zip_longest
 from typing import TypeVar
 
-from knotwork._indexing.batch_requests import (
+from knotwork._extensions.model_indexing.batch_requests import (
     LONGEST_LINE,
     BatchReply,
     BatchTask,
@@ -32,30 +41,43 @@ from knotwork._indexing.batch_requests import (
     make_messages,
     reply_lines,
 )
+from knotwork._extensions.model_indexing.reply_formats import (
+    Complaint,
+    bare_line,
+    clean_field,
+    is_idle,
+)
 from knotwork._indexing.communities.extractive_reports import (
     Children,
     ExtractiveReports,
     Material,
+    Pending,
     ReportSentence,
     central_names,
+    group_by_parent,
+    lowest_first,
     names_a_theme,
     rate,
     read_material,
     report_title,
     write_extractive_report,
 )
+from knotwork._indexing.communities.stored_reports import publish_reports, put_missing_vectors
+from knotwork._indexing.embedding import Embedding
 from knotwork._indexing.entity_descriptions import Describer
-from knotwork._inference.call_limits import PATIENCE, work_ordered
+from knotwork._inference.call_limits import PATIENCE, Patience, work_ordered
 from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest
 from knotwork._inference.own_prompts import prompts_of
+from knotwork._run import Progress, Steps
 from knotwork._stores.base import Store, require_communities
+from knotwork._stores.capabilities import CommunityStore
 from knotwork._stores.resolutions import read_groups
 from knotwork._text.languages import detect_language
 from knotwork._text.terms import content_terms
 from knotwork._text.token_counts import count_tokens
-from knotwork._transform.model.reply_formats import Complaint, bare_line, clean_field, is_idle
 from knotwork.records import (
     ALIAS_RELATION,
+    EXTRACTIVE_SOURCE,
     Community,
     CommunityReport,
     EdgeType,
@@ -64,6 +86,7 @@ from knotwork.records import (
     content_id,
 )
 
+Item = TypeVar("Item")
 BriefItem = TypeVar("BriefItem", ReportSentence, "BriefLine")
 
 BRIEF_VERSION = "model-1"
@@ -136,23 +159,17 @@ class Brief:
 class BriefBuilder:
     """Builds the briefs of communities from their material and the reports of their children.
 
-    ``known`` are up-to-date extractive reports: see `ExtractiveReports`. A community with fewer
-    than ``least_tokens`` tokens of sentences keeps its extractive report, which quotes most of
-    them; 0 is 600, or fewer in an index of a few chunks, so that it has reports of a model too.
+    A community with fewer than ``least_tokens`` tokens of sentences keeps its extractive report,
+    which quotes most of them; 0 is 600, or fewer in an index of a few chunks, so that it has
+    reports of a model too.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        children: Children,
-        least_tokens: int = 0,
-        known: Iterable[CommunityReport] = (),
-    ) -> None:
-        self.extractive = ExtractiveReports(store, children, known)
+    def __init__(self, store: Store, extractive: ExtractiveReports, least_tokens: int = 0) -> None:
+        self.extractive = extractive
         self._describer = Describer(
             store, groups=read_groups(store), most_tokens=_DESCRIPTION_TOKENS
         )
-        self._store = store
+        self.store = store
         small = _LEAST_TOKENS_A_CHUNK * store.documents.chunk_count()
         usual = min(_LEAST_TOKENS, max(_LEAST_SMALL_TOKENS, small))
         self._least_tokens = least_tokens or usual
@@ -182,11 +199,11 @@ class BriefBuilder:
         own: Material | None = None
         below: Sequence[CommunityReport] = ()
         if children and len(community.chunk_ids) <= _FEW_CHUNKS:
-            own = read_material(self._store, community)
+            own = read_material(self.store, community)
             if sum(_cost(plain_line(s.text)) for s in own.sentences) > ceiling:
                 own = None
         if children and own is None:
-            reports = require_communities(self._store).reports([child.id for child in children])
+            reports = require_communities(self.store).reports([child.id for child in children])
             below = sorted(reports.values(), key=lambda r: (-r.rating, r.community_id))
         heading = self._entity_lines(material, ceiling)
         related = self._strongest_relations(community, material)
@@ -204,6 +221,13 @@ class BriefBuilder:
         else:
             lines = [BriefLine(plain_line(s.text), (s.support,)) for s in chosen]
         return Brief(material, key, language, tuple(heading), tuple(lines))
+
+    def is_from_brief(
+        self, known: CommunityReport, community: Community, material: Material
+    ) -> bool:
+        """Return True if a report is of the current brief, or stands in for its reply."""
+        brief = self.brief(community, material)
+        return known.content_key in (brief.key, stand_in_key(brief))
 
     def _entity_lines(self, material: Material, ceiling: int) -> list[str]:
         names = {entity.id: entity.name for entity in material.entities}
@@ -228,7 +252,7 @@ class BriefBuilder:
         names = {entity.id: entity.name for entity in material.entities}
         members = [key for key in community.entity_ids[:_RELATED] if key in names]
         types = [EdgeType.RELATES]
-        edges = self._store.graph.neighbours(members, direction="out", types=types, fan=_FAN)
+        edges = self.store.graph.neighbours(members, direction="out", types=types, fan=_FAN)
         found = [
             edge
             for key in members
@@ -362,6 +386,31 @@ class ReportWriter:
             concurrency=self.concurrency,
         )
 
+    def write_pending(
+        self,
+        pending: Sequence[Pending],
+        builder: BriefBuilder,
+        communities: Mapping[str, Community],
+        embedding: Embedding | None,
+    ) -> Steps[list[WrittenReports]]:
+        """Write what rules leave to a model; yield how many are written, of how many.
+
+        Level by level from the lowest; the reports of each call are stored as soon as it returns.
+        """
+        done, calls = 0, list[WrittenReports]()
+        patience = Patience(self.patience)
+        yield Progress("reports", 0, len(pending))
+        for level in _by_level(pending, lambda item: item.community):
+            briefs = [builder.brief(item.community, item.material) for item in level]
+            stored = _write_and_store(builder.store, briefs, communities, self, embedding)
+            with closing(stored) as replies:
+                for call in replies:
+                    calls.append(call)
+                    done += len(call.reports)
+                    yield Progress("reports", done, len(pending))
+                    patience.note("" if call.reports else call.absence)
+        return calls
+
     def _write_batch(self, language: str, briefs: Sequence[Brief]) -> WrittenReports:
         def request(asked: Sequence[Brief], fault: str) -> ChatRequest:
             groups = zip(asked, first_numbers(asked), strict=True)
@@ -391,6 +440,98 @@ class ReportWriter:
             frozenset(brief.community_id for brief in outcome.unanswered),
             outcome.absence,
         )
+
+
+def write_reports(
+    store: Store,
+    community_ids: Collection[str],
+    writer: ReportWriter,
+    *,
+    embedding: Embedding | None = None,
+) -> dict[str, CommunityReport]:
+    """Have a model write the reports of these communities only, and return all their reports.
+
+    A report is written if it is missing, outdated or extractive, and a model can improve it. The
+    lowest level comes first. Other reports are not updated: a parent is written from the stored
+    reports of its children. Raises as
+    `refresh_reports` does; finished reports are stored.
+    """
+    held = require_communities(store)
+    found = held.communities(list(dict.fromkeys(community_ids)))
+    children = _children_in(held)
+    nearby = {key.id for top in found.values() for key in (top, *children(top))}
+    extractive = ExtractiveReports(store, children, held.reports(nearby).values())
+    builder = BriefBuilder(store, extractive, writer.least_tokens)
+    patience = Patience(writer.patience)
+    for level in _by_level(found.values(), lambda community: community):
+        known = held.reports([community.id for community in level])
+        quoted: list[CommunityReport] = []
+        briefs: list[Brief] = []
+        for community in level:
+            material, report = extractive.material(community), known.get(community.id)
+            if builder.is_worth_a_model(community, material):
+                brief = builder.brief(community, material)
+                if report is None or not _is_written(report, brief, material, writer):
+                    briefs.append(brief)
+            elif report is None or not (
+                report.content_key == material.content_key
+                or builder.is_from_brief(report, community, material)
+            ):
+                quoted.append(write_extractive_report(material))
+        if quoted or briefs:
+            with store.transaction():  # raises before the first paid call if the store is read-only
+                publish_reports(store, quoted, of=found)
+        with closing(_write_and_store(store, briefs, found, writer, embedding)) as calls:
+            for call in calls:
+                patience.note("" if call.reports else call.absence)
+    if embedding is not None:
+        put_missing_vectors(store, found.keys(), embedding)
+    return held.reports(found.keys())
+
+
+def _children_in(held: CommunityStore) -> Children:
+    """Return a function that reads children from the store, one branch at a time."""
+    found: dict[str, Sequence[Community]] = {}
+
+    def children(community: Community) -> Sequence[Community]:
+        if community.id not in found:
+            branches = held.of_entities(community.entity_ids).values()
+            branch = held.communities({key for branch in branches for key in branch})
+            direct = [c for c in branch.values() if c.parent_id == community.id]
+            found[community.id] = group_by_parent(direct).get(community.id, ())
+        return found[community.id]
+
+    return children
+
+
+def _is_written(
+    known: CommunityReport, brief: Brief, material: Material, writer: ReportWriter
+) -> bool:
+    """Return True if a model wrote the report of this brief, or failed to and may not retry."""
+    if known.source == EXTRACTIVE_SOURCE:
+        return known.content_key == stand_in_key(brief) and not writer.retry
+    return known.content_key in {brief.key, material.content_key}
+
+
+def _write_and_store(
+    store: Store,
+    briefs: Sequence[Brief],
+    communities: Mapping[str, Community],
+    writer: ReportWriter,
+    embedding: Embedding | None,
+) -> Generator[WrittenReports, None, None]:
+    with closing(writer.write(briefs)) as calls:
+        for call in calls:
+            publish_reports(store, call.reports, embedding=embedding, of=communities)
+            yield call
+
+
+def _by_level(
+    items: Iterable[Item], community: Callable[[Item], Community]
+) -> Iterator[list[Item]]:
+    ordered = sorted(items, key=lambda item: lowest_first(community(item)))
+    for _, level in groupby(ordered, key=lambda item: community(item).level):
+        yield list(level)
 
 
 def stand_in_key(brief: Brief) -> str:

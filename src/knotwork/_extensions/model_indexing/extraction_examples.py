@@ -16,14 +16,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from knotwork._transform.model.extraction_schema import ExtractionSchema
-from knotwork._transform.model.prompts import LANGUAGES
-from knotwork._transform.model.reply_formats import (
+from knotwork._extensions.model_indexing.extraction_schema import ExtractionSchema
+from knotwork._extensions.model_indexing.reply_formats import (
     EntityDraft,
     RelationDraft,
     fold_word,
     name_fault,
 )
+from knotwork._inference.prompt_files import PROMPT_LANGUAGES
 from knotwork.errors import ConfigError
 from knotwork.records import content_id
 
@@ -93,7 +93,7 @@ class ExtractionExamples:
                 f"The examples `{path}` cannot be read: {error}.",
                 fix="Use a TOML file with tables [[en]] and [[zh]].",
             ) from error
-        unknown = sorted(data.keys() - set(LANGUAGES))
+        unknown = sorted(data.keys() - set(PROMPT_LANGUAGES))
         if unknown or not data:
             found = f"the unknown table `{unknown[0]}`" if unknown else "no table"
             raise ConfigError(

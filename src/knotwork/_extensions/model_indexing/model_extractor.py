@@ -8,20 +8,28 @@ pipeline stores, lists and retries. A run stops if the server does not respond.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 
-from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, complete_checked
-from knotwork._transform.model.chunk_memory import MEMORY_TOKENS
-from knotwork._transform.model.extraction_method import (
+from knotwork._extensions.model_indexing.chunk_memory import MEMORY_TOKENS, recall_similar
+from knotwork._extensions.model_indexing.extraction_method import (
     ChunkTask,
     ExtractionMethod,
     check_request,
     gleaning_request,
     read_check,
 )
-from knotwork._transform.model.prompts import prompt_language
-from knotwork._transform.model.reply_formats import NO_JSON, Complaint, Draft, read_lines
-from knotwork._transform.model.reply_grounding import Assembled, ReplyContext, assemble
-from knotwork.errors import BudgetExceeded, ModelError, ModelUnavailable, Unparsable
+from knotwork._extensions.model_indexing.reply_formats import NO_JSON, Complaint, Draft, read_lines
+from knotwork._extensions.model_indexing.reply_grounding import Assembled, ReplyContext, assemble
+from knotwork._indexing.prepare import Recall
+from knotwork._inference.chat import (
+    ChatModel,
+    ChatReply,
+    ChatRequest,
+    complete_checked,
+    concerns_one_request,
+)
+from knotwork._text.languages import prompt_language
+from knotwork.errors import ModelError, ModelUnavailable, Unparsable
 from knotwork.records import Chunk, Description, Document, Extraction, ReadingStatus
 
 _SHOWN_NAMES = 3
@@ -41,6 +49,11 @@ class ModelExtractor:
     memory_tokens: int = MEMORY_TOKENS
     concurrency: int = 8
 
+    @property
+    def recall(self) -> Recall:
+        """What finds the memory of each chunk of a document, to be sent to other processes."""
+        return partial(recall_similar, limit_tokens=self.memory_tokens)
+
     def request(self, job: ChunkJob) -> ChatRequest | None:
         """Return the first request for a chunk; None for a chunk without words."""
         return self.method.request(job.task) if job.has_words else None
@@ -49,7 +62,7 @@ class ModelExtractor:
         """Extract from one chunk; unusable parts of replies become complaints of the outcome.
 
         A chunk is quarantined if two replies are unreadable or the server refuses its request.
-        Raises ModelError for errors that concern all chunks, see `concerns_one_chunk`.
+        Raises ModelError for errors that concern all chunks, see `concerns_one_request`.
         """
         if not job.has_words:
             return ChunkOutcome(job.base, ReadingStatus.OK)
@@ -59,7 +72,7 @@ class ModelExtractor:
         except Unparsable as error:
             reason, raw = error.reason, error.text
         except ModelError as error:
-            if not concerns_one_chunk(error):
+            if not concerns_one_request(error):
                 raise
             reason, unavailable = str(error), isinstance(error, ModelUnavailable)
         return ChunkOutcome(
@@ -220,17 +233,3 @@ class ChunkOutcome:
     def absence(self) -> str:
         """Why the server did not respond; "" if it did."""
         return (self.reason or "no reason was given") if self.unavailable else ""
-
-
-_FOR_THIS_REQUEST = frozenset({400, 413, 422})
-"""HTTP statuses with which a server refuses the content of a single request."""
-
-
-def concerns_one_chunk(error: ModelError) -> bool:
-    """Return True if an error may concern a single chunk, so that the run should continue.
-
-    A budget that is used up, a refused key and a cancelled run concern all chunks.
-    """
-    if isinstance(error, BudgetExceeded):
-        return False
-    return isinstance(error, ModelUnavailable) or error.status in _FOR_THIS_REQUEST

@@ -8,10 +8,9 @@ from functools import cache
 from importlib.resources import files
 
 from knotwork._inference.own_prompts import BUILT_IN, EXTRACTION, OwnPrompts
+from knotwork._inference.prompt_files import PROMPT_LANGUAGES
 from knotwork._inference.prompt_material import escape_tags
-from knotwork._text.languages import detect_language
 
-LANGUAGES = ("en", "zh")
 _NOT_FOR_CHUNKS = frozenset({"propose", "proposed"})
 """Prompts about a collection; the extractions of chunks do not depend on them."""
 
@@ -44,25 +43,23 @@ def prompts_in(language: str, own: OwnPrompts = BUILT_IN) -> Prompts:
 
     The parts that ``own`` has replace the built-in ones.
     """
-    known = language if language in LANGUAGES else "en"
+    known = language if language in PROMPT_LANGUAGES else "en"
     prompts = _built_in(known)
     return replace(prompts, **own.extraction[known]) if known in own.extraction else prompts
 
 
 @cache
 def _built_in(known: str) -> Prompts:
-    text = files("knotwork._transform.model.prompts").joinpath(f"{known}.toml").read_text("utf-8")
+    file = files("knotwork._extensions.model_indexing").joinpath(
+        "prompts", f"extraction.{known}.toml"
+    )
+    text = file.read_text("utf-8")
     return Prompts(**{key: value.strip() for key, value in tomllib.loads(text).items()})
 
 
 def own_version(own: OwnPrompts) -> str:
     """Return the version of the user's own prompts that are used to read chunks; "" for none."""
     return own.version_of({EXTRACTION}, without=_NOT_FOR_CHUNKS)
-
-
-def prompt_language(text: str) -> str:
-    """Return the language of the prompts for a text: "zh" or "en"."""
-    return "zh" if not text.isascii() and detect_language(text) == "zh" else "en"
 
 
 def mark(name: str, text: str) -> str:

@@ -1,6 +1,6 @@
 """Ask a model about several items in one call, and ask again about those missing in the reply.
 
-The prompt texts are in `indexing/prompts/`: one file for each task and language.
+The prompt texts are in `prompts/`: one file for each task and language.
 """
 
 from __future__ import annotations
@@ -10,13 +10,19 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Generic, TypeVar
 
-from knotwork._inference.chat import ChatModel, ChatReply, ChatRequest, Message, complete_checked
+from knotwork._extensions.model_indexing.reply_formats import Complaint, plain_text
+from knotwork._inference.chat import (
+    ChatModel,
+    ChatReply,
+    ChatRequest,
+    Message,
+    complete_checked,
+    concerns_one_request,
+)
 from knotwork._inference.own_prompts import OwnPrompts
 from knotwork._inference.prompt_files import PROMPT_LANGUAGES, fill_prompt
 from knotwork._inference.prompt_material import escape_tags
-from knotwork._text.languages import detect_language
-from knotwork._transform.model.model_extractor import concerns_one_chunk
-from knotwork._transform.model.reply_formats import Complaint, plain_text
+from knotwork._text.languages import prompt_language
 from knotwork.errors import ModelError, ModelUnavailable, Unparsable
 
 Item = TypeVar("Item")
@@ -128,7 +134,7 @@ def _ask(
     except Unparsable as error:
         return error.reason, False
     except ModelError as error:
-        if isinstance(error, ModelUnavailable) or not concerns_one_chunk(error):
+        if isinstance(error, ModelUnavailable) or not concerns_one_request(error):
             raise
         return error.message, True
     outcome.made += [(items[place], made) for place, made in sorted(reading.found.items())]
@@ -157,7 +163,7 @@ def make_messages(
     """
     known = language if language in PROMPT_LANGUAGES else "en"
     blanks = {"material": escape_tags(material)}
-    system, user = fill_prompt("knotwork._indexing", task, known, blanks, prompts)
+    system, user = fill_prompt("knotwork._extensions.model_indexing", task, known, blanks, prompts)
     if fault:
         said = f"{user.content}\n\n{_REPAIR[known].format(fault=fault)}"
         user = replace(user, content=said)
@@ -173,7 +179,7 @@ def batches_by_language(
     """
     groups: dict[str, list[Item]] = {"en": [], "zh": []}
     for item in items:
-        groups["zh" if detect_language(text(item)) == "zh" else "en"].append(item)
+        groups[prompt_language(text(item))].append(item)
     for language, group in groups.items():
         rest = iter(group)
         while batch := tuple(islice(rest, size)):

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import tomllib
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
-from knotwork._inference.prompt_files import fill_blanks
-from knotwork._text.names import normal_form
-from knotwork._transform.model.prompts import Prompts
-from knotwork._transform.model.reply_formats import (
+from knotwork._extensions.model_indexing.extraction_prompts import Prompts
+from knotwork._extensions.model_indexing.reply_formats import (
     Complaint,
     Draft,
     EntityDraft,
     RelationDraft,
     fold_word,
 )
+from knotwork._indexing.prepare import LeftOut, Prepared
+from knotwork._inference.prompt_files import fill_blanks
+from knotwork._text.names import normal_form
 from knotwork.errors import ConfigError
 from knotwork.records import ALIAS_RELATION, Extraction, Mention, Relation, content_id
 
@@ -198,38 +199,7 @@ def _texts(key: str, values: object) -> tuple[str, ...]:
     )
 
 
-_SHOWN_NAMES = 4
 _ALIAS = fold_word(ALIAS_RELATION)
-
-
-@dataclass(slots=True)
-class LeftOut:
-    """How many mentions of entities, by type, and relations, by name, a schema left out."""
-
-    entities: Counter[str] = field(default_factory=Counter)
-    relations: Counter[str] = field(default_factory=Counter)
-
-    def __bool__(self) -> bool:
-        return bool(self.entities or self.relations)
-
-    def add(self, other: LeftOut) -> None:
-        """Add the counts of another part of the index."""
-        self.entities.update(other.entities)
-        self.relations.update(other.relations)
-
-    def __str__(self) -> str:
-        parts = []
-        for counts, noun in (
-            (self.entities, "mentions of entities"),
-            (self.relations, "relations"),
-        ):
-            if counts:
-                most = [
-                    f"{name or 'no type'} {n:,}" for name, n in counts.most_common(_SHOWN_NAMES)
-                ]
-                more = ["…"] if len(counts) > _SHOWN_NAMES else []
-                parts.append(f"{counts.total():,} {noun} ({', '.join(most + more)})")
-        return " and ".join(parts)
 
 
 class SchemaFilter:
@@ -243,6 +213,18 @@ class SchemaFilter:
 
     def __init__(self, schema: ExtractionSchema) -> None:
         self._listed = _Listed(schema)
+
+    def admit(self, prepared: Prepared) -> Prepared:
+        """Return a document with only what the schema lists, and counts of the rest."""
+        left_out = LeftOut()
+        kept = tuple(self.keep(e, left_out) for e in prepared.extractions)
+        entities = {found.chunk_id: {m.entity_id for m in found.mentions} for found in kept}
+        described = tuple(
+            found
+            for found in prepared.descriptions
+            if found.entity_id in entities.get(found.chunk_id, ())
+        )
+        return replace(prepared, extractions=kept, descriptions=described, left_out=left_out)
 
     def keep(self, extraction: Extraction, left_out: LeftOut) -> Extraction:
         """Return the part of an extraction that the schema lists, and count the rest."""

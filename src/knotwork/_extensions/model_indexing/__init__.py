@@ -1,0 +1,1 @@
+"""What a language model does for an index: it reads documents, judges names and writes reports."""

@@ -1,1 +1,0 @@
-"""Extract entities and relations with a language model, in addition to the rules."""
