@@ -235,3 +235,15 @@ def test_a_retriever_that_needs_a_missing_model_is_reported(kb):
     register("retrievers", "asking", Asking)
     with pytest.raises(RetrievalError, match="`asking` needs a language model"):
         kb.search("pump", retriever="asking")
+
+
+@pytest.mark.parametrize("result", [[], None, "a passage"])
+def test_a_retriever_that_returns_no_evidence_is_named(kb, result):
+    class Wrong(Newest):
+        def retrieve(self, query):
+            return result
+
+    register("retrievers", "newest", Wrong)
+    for retriever in ("newest", "newest + bm25", "newest > diversify"):
+        with pytest.raises(RetrievalError, match=r"`newest` of .* did not return Evidence"):
+            kb.search("pump", retriever=retriever)

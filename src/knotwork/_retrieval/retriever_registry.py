@@ -40,7 +40,7 @@ from knotwork._retrieval.base import Retriever, RetrieverStep
 from knotwork._retrieval.fusion import FusedRetriever
 from knotwork._stores.base import Store
 from knotwork.errors import ConfigError, RetrievalError, UnknownName
-from knotwork.records import Evidence, Query
+from knotwork.records import Evidence, Hit, Query
 
 if TYPE_CHECKING:
     from knotwork._extensions.queries.query_plans import Translator
@@ -470,6 +470,26 @@ class ComposedRetriever:
         return replace(self._inner.retrieve(query), retriever=self.name)
 
 
+class CheckedRetriever:
+    """A retriever or step of a plugin, whose result is checked: what uses it relies on its type."""
+
+    def __init__(self, inner: Retriever, origin: str) -> None:
+        self.name = inner.name
+        self._inner = inner
+        self._origin = origin
+
+    def retrieve(self, query: Query) -> Evidence:
+        """Return the evidence of the plugin. Raises RetrievalError for anything else."""
+        found = self._inner.retrieve(query)
+        if not isinstance(found, Evidence) or not all(isinstance(hit, Hit) for hit in found.hits):
+            raise RetrievalError(
+                f"The retriever `{self.name}` of {self._origin} did not return Evidence with hits, "
+                f"but {str(found)[:80]!r}.",
+                fix="Have its `retrieve` return the result of `rank_evidence`, or report this.",
+            )
+        return found
+
+
 class _SpecificationBuilder:
     """Builds the retrievers of a syntax tree; ``text`` is the specification, for errors."""
 
@@ -613,7 +633,8 @@ def _construct(
         declared = getattr(target, "Options", None)
         checked = _checked_options(name, declared, options)
         offered["options"] = declared(**checked) if declared else None
-    return parts.create(name, **offered)
+    made, entry = parts.create(name, **offered), parts.find(name)
+    return CheckedRetriever(made, entry.origin) if entry.is_plugin else made
 
 
 def _checked_options(
