@@ -22,6 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "retrieval"))
 import numpy as np
 from graph_facts import KINDS, read_graph_facts
 from graph_features import UNREACHED, hop_distances, pair_features
+from indexes import open_index
 from known_vectors import EMBEDDER, KnownVectors
 from local_graph import read_local_graph
 from sets import SETS  # type: ignore[import-not-found]
@@ -33,14 +34,12 @@ from knotwork._extensions.evaluation.metrics import (
     recall,
 )
 from knotwork._extensions.evaluation.questions import Dataset, EvaluationCase, load_dataset
-from knotwork._extensions.evaluation.retriever_runs import index_path
 from knotwork._inference.embedder import Embedder
 from knotwork._inference.model_registry import open_embedder
 from knotwork._retrieval.entity_lookup import GraphFact, read_local_context
 from knotwork._retrieval.question import read_question
 from knotwork._retrieval.retriever_registry import build_retriever
 from knotwork._stores.base import Store
-from knotwork._stores.urls import open_store
 from knotwork._synthesis.prompt_context import ContextShares, pack_context, pack_evidence
 from knotwork.records import Evidence, Query
 
@@ -184,7 +183,7 @@ def measure_ranking(dataset: Dataset, store: Store, embedder: Embedder) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--cache", type=Path, required=True, help="indexes of measure.py")
+    parser.add_argument("--cache", type=Path, required=True, help="where indexes are kept")
     parser.add_argument("--sets", default="musique_train100,hotpot_train100,popqa300,drcd300_zh")
     parser.add_argument("--limit", type=int, help="only the first questions of each set")
     parser.add_argument("--only", choices=("contexts", "ranking"))
@@ -202,8 +201,7 @@ def main() -> None:
         for name in options.sets.split(","):
             folder = options.data / SETS[name].folder
             dataset = load_dataset(folder, limit=options.limit)
-            path = index_path(dataset, embedder=embedder, folder=options.cache)
-            store = open_store(str(path))
+            store = open_index(dataset, known, options.cache)
             table(dataset, store, known)
             store.close()
 

@@ -21,6 +21,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "retrieval"))
 
+from indexes import open_index
 from known_vectors import EMBEDDER, KnownVectors
 from measures import measure_budget
 from sets import MULTI_HOP, SETS, BenchmarkSet
@@ -28,21 +29,12 @@ from table import fill_table
 
 from knotwork._extensions.evaluation.metrics import METRICS
 from knotwork._extensions.evaluation.questions import Dataset, load_dataset
-from knotwork._extensions.evaluation.retriever_runs import (
-    EvaluationRun,
-    evaluate_retrievers,
-    index_dataset,
-    index_path,
-)
+from knotwork._extensions.evaluation.retriever_runs import EvaluationRun, evaluate_retrievers
 from knotwork._indexing.chunk_questions import QUESTIONS, QuestionWriter, put_questions
-from knotwork._indexing.communities.detection import refresh_communities
-from knotwork._indexing.communities.index_reports import refresh_reports
 from knotwork._indexing.embedding import Embedding
 from knotwork._inference.model_registry import open_embedder
 from knotwork._retrieval.retriever_registry import RETRIEVERS
 from knotwork._stores.base import Store
-from knotwork._stores.urls import open_store
-from knotwork._transform.extractor_registry import make_extractor
 from knotwork.records import Extraction
 
 USUAL_SETS = (
@@ -138,17 +130,8 @@ def measure_set(
     dataset = load_dataset(
         options.data / measured.folder, hide_titles=measured.hide_titles, limit=options.limit
     )
-    path = index_path(dataset, embedder=embedder, folder=options.cache, splitter=measured.splitter)
-    store = open_store(str(path), create=True)
+    store = open_index(dataset, embedder, options.cache, measured.splitter)
     try:
-        index_dataset(
-            dataset,
-            store=store,
-            embedder=embedder,
-            extractor=make_extractor(),
-            splitter=measured.splitter,
-        )
-        add_communities(store, embedder)
         entry = results.setdefault(name, {})
         for pattern in options.patterns.split(";"):
             known = entry.get(pattern.strip())
@@ -163,14 +146,6 @@ def measure_set(
             report(name, pattern.strip(), entry[pattern.strip()])
     finally:
         store.close()
-
-
-def add_communities(store: Store, embedder: KnownVectors) -> None:
-    """Find the communities of an index that has none, with extractive reports."""
-    held = store.capabilities.communities
-    if held is not None and not held.levels():
-        refresh_communities(store)
-        refresh_reports(store, embedding=Embedding(embedder))
 
 
 def add_questions(store: Store, embedder: KnownVectors) -> None:

@@ -19,12 +19,12 @@ from statistics import fmean
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "retrieval"))
 
 import numpy as np
+from indexes import open_index
 from known_vectors import EMBEDDER, KnownVectors
 from sets import SETS  # type: ignore[import-not-found]
 
 from knotwork._extensions.evaluation.metrics import METRICS, compare_paired
 from knotwork._extensions.evaluation.questions import load_dataset
-from knotwork._extensions.evaluation.retriever_runs import index_path
 from knotwork._extensions.patterns.pagerank_retriever import PageRankRetriever, PageRankSettings
 from knotwork._extensions.patterns.walk_retrievers import near_seeds
 from knotwork._graph.communities import undirected_adjacency
@@ -36,7 +36,6 @@ from knotwork._retrieval.graph_retriever import link_factor
 from knotwork._retrieval.question import Question, read_question
 from knotwork._retrieval.weights import DEFAULT_WEIGHTS
 from knotwork._stores.base import Store
-from knotwork._stores.urls import open_store
 
 MEASURES = {name: METRICS[name] for name in ("recall@2", "recall@5", "recall@10", "all_gold@5")}
 DEPTH = 50
@@ -148,7 +147,7 @@ class VariantWalk:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--cache", type=Path, required=True, help="indexes of measure.py")
+    parser.add_argument("--cache", type=Path, required=True, help="where indexes are kept")
     parser.add_argument("--sets", default="musique_train100,twowiki_fg101")
     parser.add_argument("--limit", type=int, help="only the first questions of each set")
     options = parser.parse_args()
@@ -158,7 +157,7 @@ def main() -> None:
     print("| set | variant | R@2 | R@5 | R@10 | all@5 | R@5 − pagerank (won/lost) | p |")
     for name in options.sets.split(","):
         dataset = load_dataset(options.data / SETS[name].folder, limit=options.limit)
-        store = open_store(str(index_path(dataset, embedder=embedder, folder=options.cache)))
+        store = open_index(dataset, known, options.cache)
         uris = {
             chunk: document.uri
             for document in dataset.documents
