@@ -2,7 +2,8 @@
 
 DATA is the folder that README.md describes, by default `data` in this repository. Its question sets
 are cut to one question and what it needs. ``--only TEXT`` runs the benchmarks whose name has it.
-Prints a line for each, and the end of the output of those that fail. Exits with 1 if one failed.
+Prints a line for each, and the end of the output of those that fail. Those that need what is not
+here are skipped, and the line says what it is. Exits with 1 if one failed.
 """
 
 from __future__ import annotations
@@ -10,14 +11,22 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import tomllib
+from collections import Counter
 from pathlib import Path
 
 HERE = Path(__file__).parent
+README = HERE / "README.md"
+LATER = "later"
+"""The table of ``smoke.toml`` with what cannot be run, and what each needs."""
+
 PASSAGES = 40
 PAGES = 4
 LONGEST_S = 600
@@ -27,16 +36,20 @@ SHOWN_LINES = 12
 def cut_data(data: Path, target: Path) -> None:
     """Write a copy of the data with one question of each set. What has no questions is linked."""
     for folder in ("qa", "realdocs"):
-        for place in (data / "bench" / folder).iterdir():
+        for place in _entries(data / "bench" / folder):
             if not (place / "questions.jsonl").is_file():
                 _link(place, target / "bench" / folder / place.name)
             elif folder == "qa":
                 _cut_passages(place, target / "bench" / folder / place.name)
             else:
                 _cut_pages(place, target / "bench" / folder / place.name)
-    for place in (*(data / "bench").iterdir(), *data.iterdir()):
+    for place in (*_entries(data / "bench"), *_entries(data)):
         if not (target / place.relative_to(data)).exists():
             _link(place, target / place.relative_to(data))
+
+
+def _entries(folder: Path) -> list[Path]:
+    return sorted(folder.iterdir()) if folder.is_dir() else []
 
 
 def _cut_passages(source: Path, target: Path) -> None:
@@ -76,12 +89,17 @@ def _write(path: Path, lines: list[str] | dict[str, None]) -> None:
 
 
 def run_once(name: str, arguments: str) -> str:
-    """Run a benchmark; return "" or the end of its output if it fails."""
-    environment = {**os.environ, "PYTHONPATH": str(HERE.parent), "OMP_NUM_THREADS": "1"}
+    """Run a benchmark of this source tree; return "" or the end of its output if it fails."""
+    root = HERE.parent
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join((str(root / "src"), str(root))),
+        "OMP_NUM_THREADS": "1",
+    }
     try:
         done = subprocess.run(
             [sys.executable, str(HERE / name), *shlex.split(arguments)],
-            cwd=HERE.parent,
+            cwd=root,
             env=environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -95,31 +113,75 @@ def run_once(name: str, arguments: str) -> str:
     return "" if done.returncode == 0 else f"exit code {done.returncode}\n{ending}"
 
 
+def what_lacks(needs: list[str], data: Path) -> list[str]:
+    """Return the folders of the data and the programs that are not here."""
+    return [
+        need
+        for need in needs
+        if not (
+            (data / need.removeprefix("data/")).is_dir()
+            if need.startswith("data/")
+            else shutil.which(need)
+        )
+    ]
+
+
+def where_from(need: str) -> str:
+    """Return where the table of README.md says that a folder of the data is from."""
+    for line in README.read_text("utf-8").splitlines():
+        if line.startswith("| `data/"):
+            _, folders, _, origin, _ = line.split("|")
+            if any(
+                f"{need}/".startswith(name.removesuffix("SET/"))
+                for name in re.findall("`(.+?)`", folders)
+            ):
+                return origin.strip()
+    return "no data set, but a program to install"
+
+
 def main() -> None:
     """Run the benchmarks of ``smoke.toml``."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("data", type=Path, nargs="?", default=HERE.parent / "data")
+    parser.add_argument("data", type=Path, nargs="?", help="[default: data in this repository]")
     parser.add_argument("--only", default="", help="run those whose name has this")
     options = parser.parse_args()
-    commands: dict[str, str] = tomllib.loads((HERE / "smoke.toml").read_text("utf-8"))
-    failed = 0
+    if options.data and not options.data.is_dir():
+        parser.error(f"{options.data} is not a folder")
+    data = (options.data or HERE.parent / "data").resolve()
+    tables: dict[str, dict[str, str]] = tomllib.loads((HERE / "smoke.toml").read_text("utf-8"))
+    later = tables.pop(LATER)
+    done: Counter[str] = Counter()
+    missing: dict[str, None] = {}
     with tempfile.TemporaryDirectory() as scratch:
         cut = Path(scratch, "data")
-        has_data = (options.data / "bench").is_dir()
-        if has_data:
-            cut_data(options.data, cut)
-        for name, arguments in commands.items():
-            if options.only not in name:
-                continue
-            if "{data}" in arguments and not has_data:
-                print(f"left out  {name}: {options.data} is not there, see benchmarks/README.md")
-                continue
-            folder = Path(scratch, name.replace("/", "-"))
-            folder.mkdir()
-            fault = run_once(name, arguments.format(data=cut, folder=folder))
-            failed += bool(fault)
-            print(f"{'FAILED   ' if fault else 'ok       '} {name} {fault}", flush=True)
-    sys.exit(f"{failed} failed." if failed else 0)
+        cut_data(data, cut)
+        for needs, commands in tables.items():
+            lacks = what_lacks(needs.split(), data)
+            for name, arguments in commands.items():
+                if options.only not in name:
+                    continue
+                if lacks:
+                    missing |= dict.fromkeys(lacks)
+                    fault, outcome = f"needs {', '.join(lacks)}", "skipped"
+                else:
+                    folder = Path(scratch, name.replace("/", "-"))
+                    folder.mkdir()
+                    begun = time.monotonic()
+                    fault = run_once(name, arguments.format(data=cut, whole=data, folder=folder))
+                    outcome = "FAILED" if fault else "ok"
+                    fault = fault or f"{time.monotonic() - begun:.0f} s"
+                done[outcome] += 1
+                print(f"{outcome:8} {name}: {fault}", flush=True)
+        for name, need in later.items():
+            if options.only in name:
+                done["skipped"] += 1
+                print(f"skipped  {name}: needs {need}")
+    print(f"{done['ok']} ran, {done['skipped']} skipped, {done['FAILED']} failed.")
+    for need in missing:
+        print(f"Not here: {need} ({where_from(need)})")
+    if missing:
+        print(f"The data was looked for in {data}. benchmarks/README.md describes it.")
+    sys.exit(1 if done["FAILED"] else 0)
 
 
 if __name__ == "__main__":

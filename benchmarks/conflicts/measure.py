@@ -8,9 +8,9 @@ has them only then.
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
-import sys
 import tempfile
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -55,7 +55,9 @@ def find_faults(case: dict[str, Any], folder: Path) -> Iterator[str]:
 
 def main() -> None:
     """Print the faults of each case and the share of cases without one."""
-    cases = read_cases(*map(Path, sys.argv[1:2]))
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("cases", type=Path, nargs="?", default=CASES)
+    cases = read_cases(parser.parse_args().cases)
     right = 0
     for case in cases:
         with tempfile.TemporaryDirectory() as folder:

@@ -94,6 +94,7 @@ def main() -> None:
     parser.add_argument("--indexes", type=Path)
     parser.add_argument("--links", type=float, nargs="+", default=[0.0, 1.0])
     parser.add_argument("--search-only", action="store_true")
+    parser.add_argument("--limit", type=int, help="only the first questions of each set")
     given = parser.parse_args()
     rows = read_rows(QUESTIONS)
     figures: dict[tuple[float, str], dict[str, list[float]]] = defaultdict(
@@ -109,12 +110,12 @@ def main() -> None:
                     row | {"quotes": [(row["uri"], row["quote"])]}
                     for row in rows
                     if row["set"] == name
-                ]
+                ][: given.limit]
                 others = [
                     row | {"quotes": [(f"docs/{e['file']}", e["quote"]) for e in row["evidence"]]}
                     for row in read_rows(given.data / name / "questions.jsonl")
                     if row["evidence"]
-                ]
+                ][: given.limit]
                 for number, row in enumerate([*own, *others]):
                     kb.search(row["question"])
                     # The order alternates, as the second of two searches finds what was read.
