@@ -4,9 +4,9 @@
     python benchmarks/answers/run.py --data DIR --set handbook_mixed --set postgresql --types
 
 `--data` is a folder with `score.py`, the judge, which explains the figures, and with a folder of
-`questions.jsonl` and `docs/` for each development set. The documents of articles_zh are those of
-`../../mission`; handbook_mixed stands beside this script. Each set is indexed into an index of its
-own, which is removed afterwards. `--out` keeps the predictions, DIR/SET/predictions.jsonl.
+`questions.jsonl` and `docs/` for each development set. handbook_mixed stands beside this script.
+The documents of articles_zh are in `data/mission`. Each set is indexed into an index of its own,
+which is removed afterwards. `--out` keeps the predictions, DIR/SET/predictions.jsonl.
 
 `index_s` and `ask_s` are seconds of the processor for the whole index and for a question, those of
 worker processes included once these have ended. Time on the clock is not measured.
