@@ -6,6 +6,7 @@ files with what this writes.
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import io
 import os
@@ -32,6 +33,7 @@ _PART = re.compile(r"(<!-- generated: ([a-z ]+) -->\n).*?(<!-- end -->)", re.DOT
 
 def main() -> None:
     """Rewrite the generated parts of every page."""
+    argparse.ArgumentParser(description=__doc__).parse_args()
     for page in sorted(DOCS.glob("*.md")):
         page.write_text(rebuild(page.read_text(encoding="utf-8")), encoding="utf-8")
 

@@ -6,6 +6,7 @@ what this writes. It needs no Jupyter: cells are plain Python, with ``await`` wh
 
 from __future__ import annotations
 
+import argparse
 import ast
 import asyncio
 import contextlib
@@ -28,6 +29,7 @@ Cell = dict[str, Any]
 
 def main() -> None:
     """Run every notebook and rewrite it."""
+    argparse.ArgumentParser(description=__doc__).parse_args()
     for path in sorted(EXAMPLES.glob("*.ipynb")):
         notebook = json.loads(path.read_text(encoding="utf-8"))
         rewritten = json.dumps(run_notebook(notebook), ensure_ascii=False, indent=1)

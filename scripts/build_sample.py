@@ -6,6 +6,7 @@ in the repository, so that neither an installation nor the demo needs to make th
 
 from __future__ import annotations
 
+import argparse
 import textwrap
 from datetime import UTC, datetime
 from pathlib import Path
@@ -77,5 +78,6 @@ def _typeset(part: str) -> bytes:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=__doc__).parse_args()
     write_docx(SOURCES / "travel-policy.md", TARGET / "travel-policy.docx")
     write_pdf(SOURCES / "annual-report-2023.md", TARGET / "annual-report-2023.pdf")

@@ -7,6 +7,7 @@ its own gets the demo's documents as a person would send them.
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
 import shutil
@@ -128,13 +129,16 @@ SHOTS_OF_PAGES = (
 
 
 def main() -> None:
-    """Take all pictures."""
+    """Take all pictures, or those that are named."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", help="pictures to take")
+    names = parser.parse_args().names
     from playwright.sync_api import sync_playwright
 
     found = next(filter(None, map(shutil.which, ("chromium", "google-chrome"))), None)
     if found is None:
         sys.exit("Chromium is not there: install it, and fonts-noto-cjk for Chinese.")
-    shots = [shot for shot in SHOTS_OF_PAGES if shot.name in sys.argv[1:] or not sys.argv[1:]]
+    shots = [shot for shot in SHOTS_OF_PAGES if shot.name in names or not names]
     SHOTS.mkdir(parents=True, exist_ok=True)
     with serve() as address, sync_playwright() as started:
         flags = ["--enable-unsafe-swiftshader", "--font-render-hinting=none"]

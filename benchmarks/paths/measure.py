@@ -1,8 +1,8 @@
 """Measure the retriever `paths` on questions to knowledge bases, without any language model.
 
-    python benchmarks/paths/measure.py quality --data data/bench --cache /tmp/paths
-    python benchmarks/paths/measure.py left-out --data data/bench --cache /tmp/paths
-    python benchmarks/paths/measure.py latency --cache /tmp/paths
+    python benchmarks/paths/measure.py quality --data data/bench --cache FOLDER
+    python benchmarks/paths/measure.py left-out --data data/bench --cache FOLDER
+    python benchmarks/paths/measure.py latency --cache FOLDER
 
 `quality` asks the shipped model, `left-out` models that were trained without the graph, or without
 the kind of question, that they are asked about. `ship` trains the model that ships. A path is right

@@ -1,6 +1,6 @@
 """Measure the embedded store against plain references that hold everything in memory.
 
-    python benchmarks/speed/stores.py --size 10000 --size 100000 --folder /tmp/index
+    python benchmarks/speed/stores.py --size 10000 --size 100000 --folder FOLDER
 
 Each operation is timed over many calls; the table shows the median, the 95th percentile and how
 many times longer it takes than the reference. References: an adjacency in dictionaries for walks,

@@ -7,6 +7,7 @@ Prints each failure and exits with 1 if there are any.
 
 from __future__ import annotations
 
+import argparse
 import html
 import json
 import re
@@ -94,6 +95,7 @@ def failures(question: dict[str, Any]) -> list[str]:
 
 
 def main() -> int:
+    argparse.ArgumentParser(description=__doc__).parse_args()
     lines = (HERE / "questions.jsonl").read_text("utf8").splitlines()
     questions = [json.loads(line) for line in lines]
     problems = [f"{q['qid']}: {problem}" for q in questions for problem in failures(q)]
