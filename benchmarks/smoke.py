@@ -20,6 +20,7 @@ import tempfile
 import time
 import tomllib
 from collections import Counter
+from importlib.util import find_spec
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -114,16 +115,16 @@ def run_once(name: str, arguments: str) -> str:
 
 
 def what_lacks(needs: list[str], data: Path) -> list[str]:
-    """Return the folders of the data and the programs that are not here."""
-    return [
-        need
-        for need in needs
-        if not (
-            (data / need.removeprefix("data/")).is_dir()
-            if need.startswith("data/")
-            else shutil.which(need)
-        )
-    ]
+    """Return the folders, programs and Python packages that are not here."""
+
+    def has(name: str) -> bool:
+        if name.startswith("data/"):
+            return (data / name.removeprefix("data/")).is_dir()
+        if "/" in name:
+            return (HERE.parent / name).is_dir()
+        return bool(shutil.which(name) or find_spec(name))
+
+    return [need for need in needs if not any(map(has, need.split("|")))]
 
 
 def where_from(need: str) -> str:
@@ -136,7 +137,7 @@ def where_from(need: str) -> str:
                 for name in re.findall("`(.+?)`", folders)
             ):
                 return origin.strip()
-    return "no data set, but a program to install"
+    return "no data: install it; the first lines of the benchmark name it"
 
 
 def main() -> None:
@@ -179,7 +180,7 @@ def main() -> None:
     print(f"{done['ok']} ran, {done['skipped']} skipped, {done['FAILED']} failed.")
     for need in missing:
         print(f"Not here: {need} ({where_from(need)})")
-    if missing:
+    if any(need.startswith("data/") for need in missing):
         print(f"The data was looked for in {data}. benchmarks/README.md describes it.")
     sys.exit(1 if done["FAILED"] else 0)
 

@@ -33,7 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 from remixed import DIMENSION, Asked, ask, build
 
-from knotwork._retrieval import graph_retriever as graph_retrieval
+from knotwork._retrieval import base, graph_retriever
 from knotwork._retrieval.evidence_builder import ChunkFeatures
 from knotwork._retrieval.retriever_registry import build_retriever
 from knotwork._stores.base import FloatMatrix, Store
@@ -44,13 +44,14 @@ from knotwork.records import Query
 RETRIEVERS = ("bm25", "dense", "hybrid", "auto", "pagerank")
 WARM_CALLS = 3
 K = 10
-STAGES = {
-    "read_question": "question",
-    "first_stage": "first stage",
-    "build_bridges": "bridges",
-    "make_evidence": "hits",
-}
-"""What `auto` calls, as its module knows it, and what to call that here."""
+STAGES = (
+    (base, "read_question", "question"),
+    (graph_retriever, "first_stage", "first stage"),
+    (ChunkFeatures, "fetch", "features"),
+    (graph_retriever, "build_bridges", "bridges"),
+    (graph_retriever, "make_evidence", "hits"),
+)
+"""What `auto` calls, where its calls find it, and what to call that here."""
 
 
 class KnownVectors:
@@ -99,8 +100,7 @@ class Stopwatch:
 @contextmanager
 def watched_stages() -> Iterator[Stopwatch]:
     watch = Stopwatch()
-    undo = [watch.watch(graph_retrieval, name, stage) for name, stage in STAGES.items()]
-    undo.append(watch.watch(ChunkFeatures, "fetch", "features"))
+    undo = [watch.watch(owner, name, stage) for owner, name, stage in STAGES]
     try:
         yield watch
     finally:
@@ -146,8 +146,7 @@ def measure(path: Path, folders: Sequence[Path], size: int, questions: int) -> d
         for item in asked:
             auto.retrieve(Query(item.text, k=K))
     result["stages_ms"] = {
-        name: 1_000 * watch.seconds[name] / len(asked)
-        for name in ("question", "first stage", "features", "bridges", "hits")
+        stage: 1_000 * watch.seconds[stage] / len(asked) for _, _, stage in STAGES
     }
     seeds = [seeds_of(store, auto.retrieve(Query(item.text, k=3))) for item in asked]
     result["explore"] = timed_calls(
