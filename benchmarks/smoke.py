@@ -30,27 +30,19 @@ LATER = "later"
 
 PASSAGES = 40
 PAGES = 4
+TRIPLES = 2_000
 LONGEST_S = 600
 SHOWN_LINES = 12
 
 
 def cut_data(data: Path, target: Path) -> None:
-    """Write a copy of the data with one question of each set. What has no questions is linked."""
-    for folder in ("qa", "realdocs"):
-        for place in _entries(data / "bench" / folder):
-            if not (place / "questions.jsonl").is_file():
-                _link(place, target / "bench" / folder / place.name)
-            elif folder == "qa":
-                _cut_passages(place, target / "bench" / folder / place.name)
-            else:
-                _cut_pages(place, target / "bench" / folder / place.name)
-    for place in (*_entries(data / "bench"), *_entries(data)):
-        if not (target / place.relative_to(data)).exists():
-            _link(place, target / place.relative_to(data))
-
-
-def _entries(folder: Path) -> list[Path]:
-    return sorted(folder.iterdir()) if folder.is_dir() else []
+    """Write a copy of the data with one question of each set. The rest is linked."""
+    cuts = {"qa": _cut_passages, "realdocs": _cut_pages, "graph": _cut_triples}
+    for place in (data / "bench").glob("*/*"):
+        if place.parent.name in cuts and any(place.glob("questions*.jsonl")):
+            cuts[place.parent.name](place, target / place.relative_to(data))
+    for folder in (*(f"bench/{name}" for name in cuts), "bench", "."):
+        _link_rest(data / folder, target / folder)
 
 
 def _cut_passages(source: Path, target: Path) -> None:
@@ -59,11 +51,9 @@ def _cut_passages(source: Path, target: Path) -> None:
     wanted = set(question.get("gold_pids") or ())
     texts = _lines(source / "corpus.jsonl")
     kept = [text for text in texts if json.loads(text).get("pid") in wanted]
-    for file in source.iterdir():
-        if file.name not in {"questions.jsonl", "corpus.jsonl"}:
-            _link(file, target / file.name)
     _write(target / "questions.jsonl", [json.dumps(question)])
     _write(target / "corpus.jsonl", dict.fromkeys([*kept, *texts[:PASSAGES]]))
+    _link_rest(source, target)
 
 
 def _cut_pages(source: Path, target: Path) -> None:
@@ -73,6 +63,30 @@ def _cut_pages(source: Path, target: Path) -> None:
         if not (target / "docs" / page.name).exists():
             _link(page, target / "docs" / page.name)
     _write(target / "questions.jsonl", [question])
+
+
+def _cut_triples(source: Path, target: Path) -> None:
+    """Keep the first question of each file, some triples, and those with a name in a question."""
+    asked = ""
+    for file in sorted(source.glob("questions*.jsonl")):
+        question = _lines(file)[0]
+        _write(target / file.name, [question])
+        asked += question
+    for file in source.glob("*.tsv"):
+        triples = _lines(file)
+        near = [line for line in triples if any(end in asked for end in line.split("\t")[::2])]
+        _write(target / file.name, dict.fromkeys([*near, *triples[:TRIPLES]]))
+    _link_rest(source, target)
+
+
+def _link_rest(folder: Path, target: Path) -> None:
+    for place in _entries(folder):
+        if not (target / place.name).exists():
+            _link(place, target / place.name)
+
+
+def _entries(folder: Path) -> list[Path]:
+    return sorted(folder.iterdir()) if folder.is_dir() else []
 
 
 def _link(source: Path, target: Path) -> None:
