@@ -151,7 +151,16 @@ def where_from(need: str) -> str:
                 for name in re.findall("`(.+?)`", folders)
             ):
                 return origin.strip()
-    return "no data: install it; the first lines of the benchmark name it"
+    return "an installation; the first lines of the benchmark name it"
+
+
+def tell_missing(missing: list[str], data: Path) -> None:
+    """Print what is not here, by where it is from."""
+    for origin in dict.fromkeys(map(where_from, missing)):
+        print("Not here:", ", ".join(need for need in missing if where_from(need) == origin))
+        print("    from:", origin)
+    if any(need.startswith("data/") for need in missing):
+        print(f"The data was looked for in {data}. benchmarks/README.md describes it.")
 
 
 def main() -> None:
@@ -164,6 +173,8 @@ def main() -> None:
         parser.error(f"{options.data} is not a folder")
     data = (options.data or HERE.parent / "data").resolve()
     tables: dict[str, dict[str, str]] = tomllib.loads((HERE / "smoke.toml").read_text("utf-8"))
+    if not any(options.only in name for commands in tables.values() for name in commands):
+        parser.error(f"no benchmark has {options.only} in its name")
     later = tables.pop(LATER)
     done: Counter[str] = Counter()
     missing: dict[str, None] = {}
@@ -192,10 +203,7 @@ def main() -> None:
                 done["skipped"] += 1
                 print(f"skipped  {name}: needs {need}")
     print(f"{done['ok']} ran, {done['skipped']} skipped, {done['FAILED']} failed.")
-    for need in missing:
-        print(f"Not here: {need} ({where_from(need)})")
-    if any(need.startswith("data/") for need in missing):
-        print(f"The data was looked for in {data}. benchmarks/README.md describes it.")
+    tell_missing(list(missing), data)
     sys.exit(1 if done["FAILED"] else 0)
 
 
