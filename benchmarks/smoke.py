@@ -30,27 +30,19 @@ LATER = "later"
 
 PASSAGES = 40
 PAGES = 4
+TRIPLES = 2_000
 LONGEST_S = 600
 SHOWN_LINES = 12
 
 
 def cut_data(data: Path, target: Path) -> None:
-    """Write a copy of the data with one question of each set. What has no questions is linked."""
-    for folder in ("qa", "realdocs"):
-        for place in _entries(data / "bench" / folder):
-            if not (place / "questions.jsonl").is_file():
-                _link(place, target / "bench" / folder / place.name)
-            elif folder == "qa":
-                _cut_passages(place, target / "bench" / folder / place.name)
-            else:
-                _cut_pages(place, target / "bench" / folder / place.name)
-    for place in (*_entries(data / "bench"), *_entries(data)):
-        if not (target / place.relative_to(data)).exists():
-            _link(place, target / place.relative_to(data))
-
-
-def _entries(folder: Path) -> list[Path]:
-    return sorted(folder.iterdir()) if folder.is_dir() else []
+    """Write a copy of the data with one question of each set. The rest is linked."""
+    cuts = {"qa": _cut_passages, "realdocs": _cut_pages, "graph": _cut_triples}
+    for place in (data / "bench").glob("*/*"):
+        if place.parent.name in cuts and any(place.glob("questions*.jsonl")):
+            cuts[place.parent.name](place, target / place.relative_to(data))
+    for folder in (*(f"bench/{name}" for name in cuts), "bench", "."):
+        _link_rest(data / folder, target / folder)
 
 
 def _cut_passages(source: Path, target: Path) -> None:
@@ -59,11 +51,9 @@ def _cut_passages(source: Path, target: Path) -> None:
     wanted = set(question.get("gold_pids") or ())
     texts = _lines(source / "corpus.jsonl")
     kept = [text for text in texts if json.loads(text).get("pid") in wanted]
-    for file in source.iterdir():
-        if file.name not in {"questions.jsonl", "corpus.jsonl"}:
-            _link(file, target / file.name)
     _write(target / "questions.jsonl", [json.dumps(question)])
     _write(target / "corpus.jsonl", dict.fromkeys([*kept, *texts[:PASSAGES]]))
+    _link_rest(source, target)
 
 
 def _cut_pages(source: Path, target: Path) -> None:
@@ -73,6 +63,30 @@ def _cut_pages(source: Path, target: Path) -> None:
         if not (target / "docs" / page.name).exists():
             _link(page, target / "docs" / page.name)
     _write(target / "questions.jsonl", [question])
+
+
+def _cut_triples(source: Path, target: Path) -> None:
+    """Keep the first question of each file, some triples, and those with a name in a question."""
+    asked = ""
+    for file in sorted(source.glob("questions*.jsonl")):
+        question = _lines(file)[0]
+        _write(target / file.name, [question])
+        asked += question
+    for file in source.glob("*.tsv"):
+        triples = _lines(file)
+        near = [line for line in triples if any(end in asked for end in line.split("\t")[::2])]
+        _write(target / file.name, dict.fromkeys([*near, *triples[:TRIPLES]]))
+    _link_rest(source, target)
+
+
+def _link_rest(folder: Path, target: Path) -> None:
+    for place in _entries(folder):
+        if not (target / place.name).exists():
+            _link(place, target / place.name)
+
+
+def _entries(folder: Path) -> list[Path]:
+    return sorted(folder.iterdir()) if folder.is_dir() else []
 
 
 def _link(source: Path, target: Path) -> None:
@@ -137,7 +151,16 @@ def where_from(need: str) -> str:
                 for name in re.findall("`(.+?)`", folders)
             ):
                 return origin.strip()
-    return "no data: install it; the first lines of the benchmark name it"
+    return "an installation; the first lines of the benchmark name it"
+
+
+def tell_missing(missing: list[str], data: Path) -> None:
+    """Print what is not here, by where it is from."""
+    for origin in dict.fromkeys(map(where_from, missing)):
+        print("Not here:", ", ".join(need for need in missing if where_from(need) == origin))
+        print("    from:", origin)
+    if any(need.startswith("data/") for need in missing):
+        print(f"The data was looked for in {data}. benchmarks/README.md describes it.")
 
 
 def main() -> None:
@@ -150,6 +173,8 @@ def main() -> None:
         parser.error(f"{options.data} is not a folder")
     data = (options.data or HERE.parent / "data").resolve()
     tables: dict[str, dict[str, str]] = tomllib.loads((HERE / "smoke.toml").read_text("utf-8"))
+    if not any(options.only in name for commands in tables.values() for name in commands):
+        parser.error(f"no benchmark has {options.only} in its name")
     later = tables.pop(LATER)
     done: Counter[str] = Counter()
     missing: dict[str, None] = {}
@@ -178,10 +203,7 @@ def main() -> None:
                 done["skipped"] += 1
                 print(f"skipped  {name}: needs {need}")
     print(f"{done['ok']} ran, {done['skipped']} skipped, {done['FAILED']} failed.")
-    for need in missing:
-        print(f"Not here: {need} ({where_from(need)})")
-    if any(need.startswith("data/") for need in missing):
-        print(f"The data was looked for in {data}. benchmarks/README.md describes it.")
+    tell_missing(list(missing), data)
     sys.exit(1 if done["FAILED"] else 0)
 
 

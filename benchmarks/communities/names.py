@@ -12,13 +12,13 @@ the largest has. Means of seeds.
 from __future__ import annotations
 
 import argparse
+import json
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
-from stability import lowest, read_documents
 
 import knotwork
 from knotwork._graph.communities import modularity, numbered
@@ -33,7 +33,7 @@ from knotwork._indexing.communities.detection import (
 )
 from knotwork._stores.base import Store
 from knotwork._stores.resolutions import read_groups
-from knotwork.records import Community
+from knotwork.records import Community, Document
 
 WEIGHTS = (0.0, 2.0, NAME_WEIGHT, 2 * NAME_WEIGHT, 8 * NAME_WEIGHT)
 SEEDS = range(5)
@@ -41,6 +41,16 @@ HEADER = (
     "| weight | together: topmost | lowest | modularity: topmost | lowest | communities | largest |"
     "\n|--:|--:|--:|--:|--:|--:|--:|"
 )
+
+
+def read_documents(path: Path) -> list[Document]:
+    rows = map(json.loads, path.read_text("utf-8").splitlines())
+    return [Document(str(row["pid"]), row["text"], row.get("title") or "") for row in rows]
+
+
+def lowest(communities: Sequence[Community]) -> list[Community]:
+    parents = {community.parent_id for community in communities}
+    return [community for community in communities if community.id not in parents]
 
 
 def network_with(store: Store, weight: float) -> Network:

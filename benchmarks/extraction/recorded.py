@@ -161,12 +161,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--data", type=Path, required=True, help="the folder with recorded_llm/")
     parser.add_argument("--json", action="store_true")
+    parser.add_argument("--limit", type=int, help="only the first replies")
     parser.add_argument("--examples", type=int, default=0, help="show so many of each reason")
     arguments = parser.parse_args()
     folder = arguments.data / "recorded_llm" / "nano_graphrag"
     recorded = json.loads((folder / "mock_cache.json").read_text("utf-8"))
     book = (folder / "mock_data.txt").read_text("utf-8-sig")
-    found = measure([entry["return"] for entry in recorded.values()], book)
+    replies = [entry["return"] for entry in recorded.values()]
+    found = measure(replies[: arguments.limit], book)
     if arguments.json:
         print(json.dumps({**vars(found), "records": found.records}, ensure_ascii=False))
         return

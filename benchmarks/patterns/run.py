@@ -153,13 +153,13 @@ def add_questions(store: Store, embedder: KnownVectors) -> None:
     """Write the questions of all chunks into an index that has none; other patterns see nothing."""
     if store.texts(QUESTIONS).count():
         return
-    write, embedding = QuestionWriter(), Embedding(embedder)
+    writer, embedding = QuestionWriter(), Embedding(embedder)
     for document_id in store.documents.document_ids():
         ids = store.documents.chunk_ids_of([document_id])[document_id]
         chunks = list(store.documents.chunks(ids).values())
         mentions = store.graph.mentions([chunk.id for chunk in chunks])
         found = [Extraction(chunk.id, tuple(mentions.get(chunk.id, ()))) for chunk in chunks]
-        questions = write([chunk for chunk in chunks if not chunk.is_parent], found)
+        questions = writer.write([chunk for chunk in chunks if not chunk.is_parent], found)
         with store.transaction():
             put_questions(store, questions, embedding)
 

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from knotwork._indexing.loaders.loader_registry import load_file
+from knotwork.records import BlockKind
 
 WORD = re.compile(r"[^\W\d_]+")
 HYPHENATED = re.compile(r"([a-z])[-\u00ad\u2010]\n([a-z])")
@@ -83,7 +84,7 @@ def measure(path: Path) -> Figures:
         joined(theirs, ours),
         len(LIGATURE.findall(document.text)),
         len(LEADERS.findall(document.text)),
-        len(document.headings),
+        sum(block.kind is BlockKind.SECTION for block in document.blocks),
         seconds,
     )
 

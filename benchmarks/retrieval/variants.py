@@ -20,7 +20,7 @@ from knotwork._retrieval.base import GraphRetriever
 from knotwork._retrieval.question import EntityLink, Question
 from knotwork._retrieval.weights import DEFAULT_WEIGHTS, TextWeights
 from knotwork._stores.base import FloatMatrix, GraphStore, Scored, Store
-from knotwork.records import Entity, Label, Relation, Span, content_id
+from knotwork.records import Entity, Evidence, Label, Query, Relation, Span, content_id
 
 SYNONYM = 0.85
 """Least cosine of two names that may mean one thing."""
@@ -74,7 +74,11 @@ class Facts:
         graph: Any = store.graph
         found = graph.relations(chunks)
         relations = [r for chunk in chunks for r in found.get(chunk, ()) if r.description]
-        nodes = store.graph.find(label=Label.ENTITY, limit=_EVERYTHING)
+        nodes = [
+            node
+            for label in (Label.ENTITY, Label.KEYWORD)
+            for node in store.graph.find(label=label, limit=_EVERYTHING)
+        ]
         embed = partial(_embed, embedder=embedder, cache=cache)
         return cls(
             relations,
@@ -193,12 +197,8 @@ class _LinkedGraphRetriever(GraphRetriever):
     facts: Facts
     variant: Variant
 
-    def _named(self, question: Question) -> dict[str, object]:
-        return super()._named(link_facts(question, self.facts, self.variant, self._store))
-
-    def _named_candidates(self, question: Question) -> list[str]:
-        linked = link_facts(question, self.facts, self.variant, self._store)
-        return super()._named_candidates(linked)
+    def _rank(self, query: Query, question: Question) -> Evidence:
+        return super()._rank(query, link_facts(question, self.facts, self.variant, self._store))
 
 
 class _LinkedPageRankRetriever(PageRankRetriever):

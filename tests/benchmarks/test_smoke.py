@@ -46,6 +46,11 @@ def test_a_folder_that_is_named_must_be_there(tmp_path, monkeypatch, capsys):
     assert "is not a folder" in capsys.readouterr().err
 
 
+def test_a_name_that_no_benchmark_has_is_refused(tmp_path, monkeypatch, capsys):
+    assert run(monkeypatch, tmp_path, "--only", "nothing") == 2
+    assert "no benchmark has nothing in its name" in capsys.readouterr().err
+
+
 def test_a_benchmark_that_fails_is_told_with_its_end(tmp_path, monkeypatch, capsys):
     failing = tmp_path / "failing.py"
     failing.write_text("raise SystemExit('no such thing')", encoding="utf8")
