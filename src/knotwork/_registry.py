@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import inspect
 import re
+import sys
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from importlib import import_module
@@ -347,7 +349,9 @@ def installed_plugins() -> Mapping[str, tuple[Entry, ...]]:
 
     Of two installations of one distribution, that found first on the path counts, as for imports.
     """
-    # Imported here: most commands need no plugin, and this takes as long as their start.
+    if not _may_have_plugins():
+        return {}
+    # Imported here: this takes as long as the start of a command.
     from importlib.metadata import distributions
 
     found: defaultdict[str, list[Entry]] = defaultdict(list)
@@ -367,6 +371,20 @@ def installed_plugins() -> Mapping[str, tuple[Entry, ...]]:
                     Entry(point.name, target, distribution=name, version=distribution.version)
                 )
     return {group: tuple(sorted(entries, key=_by_origin)) for group, entries in found.items()}
+
+
+def _may_have_plugins() -> bool:
+    """Return False if no distribution on the path has an entry point in a group of Knotwork."""
+    group = f"[{GROUP_PREFIX}".encode()
+    for place in map(Path, sys.path):
+        if place.is_file():
+            return True  # an archive, whose distributions only importlib.metadata can read
+        for form in ("*.dist-info", "*.egg-info"):
+            for points in place.glob(f"{form}/entry_points.txt"):
+                with suppress(OSError):
+                    if group in points.read_bytes():
+                        return True
+    return False
 
 
 def _remedy(entry: Entry) -> str:
