@@ -15,7 +15,7 @@ from knotwork._extensions.schemas.index_proposals import propose_for_index
 from knotwork._extensions.testing.embedders import HashingEmbedder
 from knotwork._indexing.loaders.loader import can_recognise
 from knotwork._inference.call_cache import CachedChatModel, CallCache
-from knotwork._inference.prompt_files import read_prompt_folder
+from knotwork._inference.own_prompts import read_prompt_folder
 from knotwork._shapes.indexing import describe_report
 from knotwork._synthesis.engine import choose_mode_with_model, find_keywords
 from knotwork.agents import Chat, ask_agent

@@ -188,23 +188,27 @@ class SqliteCompanion:
         self._open: apsw.Connection | None = None
         self._claimed: set[str] = set()
         self._file = SqliteFile(
-            path, companion.kind, companion.application_id, repair=companion.repair(path)
+            path,
+            companion.kind,
+            companion.application_id,
+            repair=companion.repair(path),
+            busy_timeout_s=companion.busy_timeout_s,
         )
         if path != IN_MEMORY:
             self._file.require(create=True)
         try:
-            with self._translated_errors():
+            with self._file.translated_errors():
                 companion.prepare(self._file, self._connection())
         except BaseException:
             self.close()
             raise
 
     def rows(self, sql: str, bindings: Bindings = ()) -> list[Row]:
-        with self._lock, self._translated_errors():
+        with self._lock, self._file.translated_errors():
             return self._connection().execute(sql, bindings).fetchall()
 
     def change(self, sql: str, bindings: Bindings = ()) -> int:
-        with self._lock, self._translated_errors():
+        with self._lock, self._file.translated_errors():
             connection = self._connection()
             connection.execute(sql, bindings)
             return int(connection.changes())
@@ -216,7 +220,7 @@ class SqliteCompanion:
         Raises StoreBusy if other processes keep writing, StoreError if the disk is full,
         StoreReadOnly if the file is not writable.
         """
-        with self._lock, self._translated_errors():
+        with self._lock, self._file.translated_errors():
             connection = self._connection()
             if connection.in_transaction:
                 yield
@@ -232,7 +236,7 @@ class SqliteCompanion:
                     sync_commits(connection, FULL)
 
     def check_writable(self) -> None:
-        with self._lock, self._translated_errors():
+        with self._lock, self._file.translated_errors():
             connection = self._connection()
             self._require_writable(connection)
             with write_transaction(connection):
@@ -274,9 +278,7 @@ class SqliteCompanion:
                 self._of_parent_process.append(self._open)
             self._open, self._process = None, os.getpid()
         if self._open is None:
-            connection = self._file.connect(
-                flags=READ_WRITE, busy_timeout_s=self._companion.busy_timeout_s
-            )
+            connection = self._file.connect(flags=READ_WRITE)
             self._companion.configure(connection)
             self._open = connection
         return self._open
@@ -288,9 +290,6 @@ class SqliteCompanion:
                 fix="Check the permissions of the file and its folder, or use another file for the "
                 f"{self._companion.kind}.",
             )
-
-    def _translated_errors(self) -> AbstractContextManager[None]:
-        return self._file.translated_errors(busy_timeout_s=self._companion.busy_timeout_s)
 
 
 # The tables of companions, written for SQLite. As those of an index in `_stores/sql/tables.py`,

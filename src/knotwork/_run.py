@@ -145,7 +145,8 @@ class Run(Generator[Progress, None, T]):
         self.close()
 
     def __del__(self) -> None:
-        if self._state == inspect.GEN_CREATED:
+        # Ctrl-C may come before `__init__` has begun.
+        if hasattr(self, "_steps") and self._state == inspect.GEN_CREATED:
             warnings.warn(
                 "A run was never begun: iterate it, or call `result`.", RuntimeWarning, stacklevel=2
             )

@@ -33,7 +33,6 @@ from knotwork.errors import (
 Bindings = Sequence[int | float | str | bytes | None]
 Row = tuple[Any, ...]
 
-_BUSY_TIMEOUT_S = 10.0
 _HEADER = b"SQLite format 3\x00"
 _APPLICATION_ID = slice(68, 72)
 
@@ -163,6 +162,7 @@ class SqliteFile:
 
     ``application_id`` marks the files of a kind, 0 those that have no mark. ``repair`` says what
     to do with a damaged file. ``locate`` returns what is damaged in a file, "" if that is unknown.
+    A connection waits ``busy_timeout_s`` for another process that writes.
     """
 
     path: str
@@ -170,6 +170,7 @@ class SqliteFile:
     application_id: int
     repair: str
     locate: Callable[[], str] | None = None
+    busy_timeout_s: float = 10.0
 
     def require(self, *, create: bool) -> None:
         """Refuse a path that cannot be opened as such a file, or created if ``create`` is set.
@@ -208,7 +209,6 @@ class SqliteFile:
         self,
         *,
         flags: int,
-        busy_timeout_s: float,
         filename: str = "",
         page_bytes: int = 0,
     ) -> apsw.Connection:
@@ -222,10 +222,10 @@ class SqliteFile:
             create_private(self.path)
         try:
             with suppress(HiddenChecksums):
-                return _connect(filename or self.path, flags, busy_timeout_s, page_bytes)
+                return _connect(filename or self.path, flags, self.busy_timeout_s, page_bytes)
             # If the file was empty when it was opened, and another process filled it since, then
             # the header shows its checksums to the second connection.
-            return _connect(filename or self.path, flags, busy_timeout_s, page_bytes)
+            return _connect(filename or self.path, flags, self.busy_timeout_s, page_bytes)
         except HiddenChecksums as error:
             raise self.damaged("the header denies the checksums of its pages") from error
         except MissingChecksumVfs as error:
@@ -281,12 +281,12 @@ class SqliteFile:
                     connection.pragma("application_id", self.application_id)
 
     @contextmanager
-    def translated_errors(self, *, busy_timeout_s: float) -> Iterator[None]:
+    def translated_errors(self) -> Iterator[None]:
         """Raise errors of SQLite as StoreError, with what to do, and IndexDamaged for damage."""
         try:
             yield
         except (apsw.Error, DamagedValue, UnicodeDecodeError) as error:
-            raise self._translate(error, busy_timeout_s) from error
+            raise self._translate(error) from error
 
     def damaged(self, detail: object) -> IndexDamaged:
         """Return the error for a file with damaged content, and where the damage is."""
@@ -298,7 +298,7 @@ class SqliteFile:
             fix=self.repair,
         )
 
-    def _translate(self, error: Exception, busy_timeout_s: float) -> StoreError:
+    def _translate(self, error: Exception) -> StoreError:
         name = f"the {self.kind} `{self.path}`"
         if isinstance(error, apsw.NotADBError):
             return self._foreign()
@@ -307,7 +307,7 @@ class SqliteFile:
             return self.damaged("a page differs from its checksum" if checksum else error)
         if isinstance(error, apsw.BusyError | apsw.LockedError):
             return StoreBusy(
-                f"Another process is writing to {name} (waited {busy_timeout_s:g} s).",
+                f"Another process is writing to {name} (waited {self.busy_timeout_s:g} s).",
                 fix="Wait until it is done, or stop it, then try again.",
             )
         if isinstance(error, apsw.FullError):
@@ -387,9 +387,9 @@ def verify_file(file: SqliteFile) -> list[str]:
     Raises StoreError if it cannot be opened, IndexDamaged if it cannot be read.
     """
     file.require(create=False)
-    with file.translated_errors(busy_timeout_s=_BUSY_TIMEOUT_S):
+    with file.translated_errors():
         flags = apsw.SQLITE_OPEN_READONLY
-        with closing(file.connect(flags=flags, busy_timeout_s=_BUSY_TIMEOUT_S)) as connection:
+        with closing(file.connect(flags=flags)) as connection:
             found = connection.execute("PRAGMA integrity_check(3)").fetchall()
     return [] if found == [("ok",)] else [str(fault) for (fault,) in found]
 

@@ -6,12 +6,11 @@ import pytest
 
 from knotwork._extensions.model_indexing.extraction_prompts import prompts_in
 from knotwork._extensions.prompts.folder import built_in_prompts, copy_built_in, faults_in
-from knotwork._inference.own_prompts import BUILT_IN, prompts_of
+from knotwork._inference.own_prompts import BUILT_IN, prompts_of, read_prompt_folder
 from knotwork._inference.prompt_files import (
     PROMPTS,
     fill_prompt,
     read_prompt,
-    read_prompt_folder,
 )
 from knotwork._registry import Entry
 from knotwork.errors import ConfigError, UnknownName

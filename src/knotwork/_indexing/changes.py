@@ -108,6 +108,11 @@ def is_read_whole(counts: Mapping[str, int]) -> bool:
     return bool(counts) and all(settings.startswith((_READ, _PENDING)) for settings in counts)
 
 
+def has_read(counts: Mapping[str, int]) -> bool:
+    """Return True if a model read, or should read, any document; see `is_read_whole`."""
+    return any(settings.startswith((_READ, _PENDING)) for settings in counts)
+
+
 def with_fingerprint(settings: str, old: str, new: str) -> str:
     """Return the ledger's settings of a document with the plain fingerprint ``old`` replaced."""
     head, mark = "", settings

@@ -132,7 +132,7 @@ class Embedding:
 
     def load(self) -> None:
         """Load the model, unless it is loaded."""
-        _ = self.dimension
+        _ = self._model.dimension
 
     @property
     def _model(self) -> Embedder:

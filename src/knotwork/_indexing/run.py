@@ -15,7 +15,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Self, TypedDict
@@ -72,8 +72,7 @@ from knotwork._indexing.splitters import Splitter
 from knotwork._indexing.stages import Engine, IndexingStages, compose_stages, open_engine
 from knotwork._inference.chat import ChatModel
 from knotwork._inference.embedder import Embedder
-from knotwork._inference.own_prompts import BUILT_IN
-from knotwork._inference.prompt_files import read_prompt_folder
+from knotwork._inference.own_prompts import BUILT_IN, read_prompt_folder
 from knotwork._inference.role_models import ModelRun
 from knotwork._registry import PARTS
 from knotwork._run import OUTCOMES, Counts, Progress, Stage, Steps, Verb
@@ -371,17 +370,34 @@ class IndexingRun:
     def index(self, selection: SourceSelection) -> Steps[IndexReport]:
         """Index what changed, enrich the index with a model, and return the report.
 
-        Raises as `update`, and ModelError of the model. What is finished is stored, and the last
-        step before a ModelError is ``STOPPED``, with the report.
+        A source that fails is reported and the run continues. An error that concerns every
+        document, of the store or a model, is raised after a commit of the finished documents. The
+        last step before a ModelError is ``STOPPED``, with the report. Raises SchemaMismatch if the
+        index holds the vectors of another embedder, MissingCapability if the store cannot hold what
+        the stages write, and IndexingInterrupted, a KeyboardInterrupt, on Ctrl-C, after a commit
+        too.
         """
+        sources = list({source.uri: source for source in selection.files}.values())
         try:
             yield from self._read_in_batches(selection)
-            yield from self._documents(selection.files, selection.covers, retry=self.retry)
+            self.stats.total = len(sources)
+            check_not_switching(self.store)
+            check_embedder(self.store, self.stages.embedding.name)
+            _require_parts(self.store, self.stages)
+            with self._committing():
+                yield self.stats.progress(Stage.DISCOVERED)
+                yield from self._prepare(sources)
+                yield from self._flush()
+                yield from self._stored(wait=True)
+                drop_kept_vectors(self.store)
+                if selection.covers is not None:
+                    present = {source.uri for source in sources}
+                    yield from self._remove_gone(present, selection.covers)
+                if self.reader:
+                    self.reader.check_answered()
             yield from self._enrich()
             report = self._report()
-        except KeyboardInterrupt as stop:
-            if isinstance(stop, IndexingInterrupted):
-                raise
+        except KeyboardInterrupt:
             with finishing():  # the report is read from the index
                 raise IndexingInterrupted(self._report(interrupted=True)) from None
         except ModelError:
@@ -400,53 +416,18 @@ class IndexingRun:
         sources: Sequence[SourceFile],
         *,
         covers: Callable[[LedgerEntry], bool] | None = None,
-        failures: Sequence[Failure] = (),
-        retry: bool = False,
     ) -> Steps[IndexReport]:
-        """Index what changed, remove entries that ``covers`` selects and ``sources`` lack.
+        """Do as `index` for sources; entries that ``covers`` selects and they lack are removed."""
+        return (yield from self.index(SourceSelection(tuple(sources), covers)))
 
-        ``failures`` were met while finding the sources and are only reported. ``retry`` reads again
-        what failed last time. A source that fails is reported and the run continues. An error that
-        concerns every document, of the store or a model, is raised after a commit of the finished
-        documents. Raises SchemaMismatch if the index holds the vectors of another embedder,
-        MissingCapability if the store cannot hold what the stages write, and IndexingInterrupted, a
-        KeyboardInterrupt, on Ctrl-C, after a commit too.
-        """
-        yield from self._documents(sources, covers, failures, retry=retry)
-        return self._report()
-
-    def _documents(
-        self,
-        sources: Sequence[SourceFile],
-        covers: Callable[[LedgerEntry], bool] | None,
-        failures: Sequence[Failure] = (),
-        *,
-        retry: bool,
-    ) -> Iterator[Progress]:
-        sources = list({source.uri: source for source in sources}.values())
-        self.stats.total = len(sources) + len(failures)
-        check_not_switching(self.store)
-        check_embedder(self.store, self.stages.embedding.name)
-        _require_parts(self.store, self.stages)
+    @contextmanager
+    def _committing(self) -> Iterator[None]:
+        """Commit the finished documents if the block is stopped; close what prepared them."""
         try:
-            yield self.stats.progress(Stage.DISCOVERED)
-            stored = self.store.ledger.get([failure.uri for failure in failures])
-            for failure in failures:
-                kept = failure.uri in stored and stored[failure.uri].chunks > 0
-                yield self.stats.failure(replace(failure, kept=kept))
-            yield from self._prepare(sources, retry=retry)
-            yield from self._flush()
-            yield from self._stored(wait=True)
-            drop_kept_vectors(self.store)
-            if covers is not None:
-                present = {item.uri for group in (sources, failures) for item in group}
-                yield from self._remove_gone(present, covers)
-            if self.reader:
-                self.reader.check_answered()
+            yield
         except KeyboardInterrupt:
             self._commit_finished(give_up=True)
-            with finishing():  # the report is read from the index
-                raise IndexingInterrupted(self._report(interrupted=True)) from None
+            raise
         except (ModelError, GeneratorExit) as stop:
             self._commit_finished(give_up=not isinstance(stop, BudgetExceeded))
             raise
@@ -458,8 +439,9 @@ class IndexingRun:
             self.writer.close()
             self.attempts.close()
 
-    def _prepare(self, sources: Sequence[SourceFile], *, retry: bool) -> Iterator[Progress]:
+    def _prepare(self, sources: Sequence[SourceFile]) -> Iterator[Progress]:
         """Prepare what changed, have a model read it if one should, and fill batches."""
+        retry = self.retry
         reread = _reread(self.store, retry=retry, has_model=self.reader is not None)
         found = list(
             compare_with_ledger(

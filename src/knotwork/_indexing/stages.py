@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from knotwork._config import ExtractionSettings, IndexSettings, Settings, fingerprint
-from knotwork._indexing.changes import Tier, Tiers, is_read_whole
+from knotwork._indexing.changes import Tier, Tiers, has_read, is_read_whole
 from knotwork._indexing.chunk_questions import MOST_QUESTIONS, WriteQuestions
 from knotwork._indexing.chunk_questions import TASK as QUESTIONS_TASK
 from knotwork._indexing.commit import Writer
@@ -31,8 +31,7 @@ from knotwork._indexing.splitters import Splitter, make_splitter
 from knotwork._indexing.workers import ReadingLimits
 from knotwork._inference.embedder import Embedder
 from knotwork._inference.model_registry import NO_EMBEDDER, calls_at_once
-from knotwork._inference.own_prompts import OwnPrompts
-from knotwork._inference.prompt_files import read_prompt_folder
+from knotwork._inference.own_prompts import OwnPrompts, read_prompt_folder
 from knotwork._inference.role_models import ModelRun
 from knotwork._registry import PARTS
 from knotwork._stores.base import Store
@@ -199,15 +198,23 @@ def compose_stages(
             fix='Set extraction.form to "graph", or extraction.strict to false.',
         )
     questions = _make_question_writer(index.questions, models)
-    plan = _plan_extraction(extraction, models.prompts)
-    shaping = plan.shaping
+    # Whoever asks nothing of a model and has no document that one read needs no plan.
+    is_planned = (
+        wants_model
+        or extraction.strict
+        or extraction.schema
+        or extraction.examples
+        or has_read(indexed or {})
+    )
+    plan = _plan_extraction(extraction, models.prompts) if is_planned else None
+    shaping = plan.shaping if plan else ()
     wants_descriptions = _describes_pictures(index.pictures, models)
     describes = wants_descriptions and wants_model
     if describes:
         shaping = (*shaping, f"pictures {models.prompts.version_of({PICTURES_TASK})}")
     tiers = Tiers(
-        plain=_fingerprint(settings, plan, embedding.identity, splitter, rules),
-        read=content_id(*shaping),
+        plain=_fingerprint(settings, models.prompts, plan, embedding.identity, splitter, rules),
+        read=content_id(*shaping) if plan else "",
         has_model=wants_model,
         reads_new=chosen is Tier.FULL,
         keeps_read=tier is None,
@@ -222,6 +229,7 @@ def compose_stages(
         reading = models.open("extract")
         assert reading is not None, "a model is set"
         calls = calls_at_once(settings.llm, "extract")
+        assert plan is not None, "a model is wanted"
         model_extractor = plan.extractor(reading, concurrency=calls)
     return IndexingStages(
         splitter,
@@ -231,7 +239,7 @@ def compose_stages(
         model_extractor,
         chosen,
         questions,
-        plan.schema_filter,
+        plan.schema_filter if plan else None,
         describer,
         joins_full=joins_full,
         notes=(UNDESCRIBED_NOTE.format(tier=chosen),)
@@ -250,9 +258,11 @@ def plain_fingerprints(
     """Return `Tiers.plain` for each of several `Embedding.identity`, as `compose_stages` has it."""
     splitter = splitter or _make_splitter(settings.index)
     rules = _make_extractor(settings, extractor)
-    plan = _plan_extraction(settings.extraction, read_prompt_folder(settings.prompts.dir))
+    prompts = read_prompt_folder(settings.prompts.dir)
+    plan = _plan_extraction(settings.extraction, prompts) if settings.extraction.strict else None
     return {
-        identity: _fingerprint(settings, plan, identity, splitter, rules) for identity in identities
+        identity: _fingerprint(settings, prompts, plan, identity, splitter, rules)
+        for identity in identities
     }
 
 
@@ -270,7 +280,8 @@ DOCUMENT_FORM = "blocks-1"
 
 def _fingerprint(
     settings: Settings,
-    plan: ExtractionPlan,
+    prompts: OwnPrompts,
+    plan: ExtractionPlan | None,
     identity: str,
     splitter: Splitter,
     rules: Extractor,
@@ -279,9 +290,9 @@ def _fingerprint(
     used = f"{DOCUMENT_FORM} {rules.name}"
     if index.questions != "none":
         used += f" questions {index.questions} {MOST_QUESTIONS}"
-    if index.questions == "model" and (version := plan.prompts.version_of({QUESTIONS_TASK})):
+    if index.questions == "model" and (version := prompts.version_of({QUESTIONS_TASK})):
         used += f" {version}"
-    if settings.extraction.strict:
+    if plan is not None and settings.extraction.strict:
         used += f" strict-{plan.schema.fingerprint}"
     # The name of a splitter that is given as an object, or of a plugin's, stands for its settings.
     index = replace(index, splitter=splitter.name)

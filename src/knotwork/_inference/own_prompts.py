@@ -1,8 +1,8 @@
 """Prompts of the user's own, which replace built-in ones.
 
-`prompt_files.py` reads them from the folder that ``prompts.dir`` names. A model that is opened for
-an index carries them, and whoever asks it fills the prompts of `prompts_of` this model: they are
-part of the request, and so of the key of its cached reply.
+They are read from the folder that ``prompts.dir`` names. A model that is opened for an index
+carries them, and whoever asks it fills the prompts of `prompts_of` this model: they are part of the
+request, and so of the key of its cached reply.
 """
 
 from __future__ import annotations
@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 
+from knotwork._registry import PARTS
 from knotwork.records import content_id
 
 EXTRACTION = "extraction"
@@ -64,3 +66,16 @@ def prompts_of(model: object) -> OwnPrompts:
     """Return the prompts that requests to a model are made of: the built-in ones if it has none."""
     prompts = getattr(model, "prompts", None)
     return prompts if isinstance(prompts, OwnPrompts) else BUILT_IN
+
+
+def read_prompt_folder(folder: str | Path) -> OwnPrompts:
+    """Return the prompts of a folder; the built-in ones for an empty path.
+
+    Raises ConfigError if the folder or a file cannot be read, UnknownName for a file that replaces
+    nothing, and ConfigError for a prompt whose placeholders or keys are not those of the built-in
+    one.
+    """
+    if not str(folder):
+        return BUILT_IN
+    own: OwnPrompts = PARTS.load("prompt_folder")(folder)
+    return own

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from knotwork._inference.chat import Message
 from knotwork._inference.own_prompts import BUILT_IN, OwnPrompts
-from knotwork._registry import PARTS, Entry, Registry
+from knotwork._registry import Entry, Registry
 from knotwork.errors import ConfigError
 
 PROMPT_LANGUAGES = ("en", "zh")
@@ -96,16 +96,3 @@ def split_prompt(text: str) -> tuple[str, str]:
     """Return the system and the user message of a file; the latter is "" without a line `---`."""
     instructions, _, request = text.partition("\n---\n")
     return instructions.strip(), request.strip()
-
-
-def read_prompt_folder(folder: str | Path) -> OwnPrompts:
-    """Return the prompts of a folder; the built-in ones for an empty path.
-
-    Raises ConfigError if the folder or a file cannot be read, UnknownName for a file that replaces
-    nothing, and ConfigError for a prompt whose placeholders or keys are not those of the built-in
-    one.
-    """
-    if not str(folder):
-        return BUILT_IN
-    own: OwnPrompts = PARTS.load("prompt_folder")(folder)
-    return own

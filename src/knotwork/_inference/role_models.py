@@ -23,8 +23,7 @@ from knotwork._inference.model_registry import (
     price_table,
     role_settings,
 )
-from knotwork._inference.own_prompts import BUILT_IN, OwnPrompts
-from knotwork._inference.prompt_files import read_prompt_folder
+from knotwork._inference.own_prompts import BUILT_IN, OwnPrompts, read_prompt_folder
 from knotwork._inference.stage_breaker import StageBreaker
 from knotwork._sqlite_file import IN_MEMORY
 from knotwork.errors import StoreReadOnly
@@ -73,9 +72,10 @@ class RoleModels:
         self._companions = companions
         self.prompts = prompts
         self._breaker = StageBreaker(rest_s=self._rest_s)
-        limiter = RateLimiter(concurrency=settings.concurrency)
         self._given = model
-        self._model = LimitedChat(model, limiter) if model is not None else None
+        self._model: LimitedChat | None = None
+        if model is not None:
+            self._model = LimitedChat(model, RateLimiter(concurrency=settings.concurrency))
         self._models = ChatModels(settings, retries=retries)
         self._cache: CallCache | None = None
         self._lock = threading.Lock()

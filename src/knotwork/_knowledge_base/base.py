@@ -532,7 +532,7 @@ def open(  # noqa: A001, PLR0913 - `knotwork.open` is how it is called, with any
     overrides |= {name: part for name, part in named.items() if isinstance(part, str)}
     loaded = _load_settings(settings, overrides)
     if loaded.prompts.dir:
-        from knotwork._inference.prompt_files import read_prompt_folder
+        from knotwork._inference.own_prompts import read_prompt_folder
 
         read_prompt_folder(loaded.prompts.dir)  # a fault is reported before anything is asked
     if path is None or isinstance(path, str | Path):

@@ -23,7 +23,7 @@ from knotwork._config import Loaded, SecretRef, Settings, StoreSettings
 from knotwork._graph.communities import COMMUNITY_ALGORITHMS
 from knotwork._indexing.loaders.loader_registry import plugin_loaders
 from knotwork._indexing.splitters import make_splitter
-from knotwork._inference.prompt_files import read_prompt_folder
+from knotwork._inference.own_prompts import read_prompt_folder
 from knotwork._knowledge_base.registries import GROUPS, find_registry
 from knotwork._registry import PARTS, installed_plugins
 from knotwork._retrieval.retriever_registry import AUTO, RETRIEVERS, STEPS

@@ -41,7 +41,7 @@ from knotwork._extensions.model_indexing.run_estimates import RunEstimate, estim
 from knotwork._inference.call_limits import most_calls
 from knotwork._inference.chat import ChatModel, TokenUsage
 from knotwork._inference.model_registry import NO_CHAT_MODEL, chat_model_spec
-from knotwork._inference.prompt_files import read_prompt_folder
+from knotwork._inference.own_prompts import read_prompt_folder
 from knotwork._inference.role_models import ModelRun
 from knotwork._knowledge_base import KnowledgeBase
 from knotwork._shapes.base import fields_of

@@ -69,7 +69,7 @@ class ServerTables(TableFile):
     def _copied(self) -> dict[str, int]:
         if not self.path.exists():
             return {}
-        with self._file.translated_errors(busy_timeout_s=0):
+        with self._file.translated_errors():
             connection = self._open()
             try:
                 return _versions(connection)

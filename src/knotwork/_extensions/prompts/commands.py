@@ -41,7 +41,7 @@ def list_prompts(session: Session) -> None:
     """
     from knotwork._cli.index_views import OWN_PROMPTS
     from knotwork._extensions.prompts.folder import built_in_prompts
-    from knotwork._inference.prompt_files import read_prompt_folder
+    from knotwork._inference.own_prompts import read_prompt_folder
     from knotwork._shapes.indexing import describe_prompts
 
     own = read_prompt_folder(session.settings.prompts.dir)
@@ -83,8 +83,7 @@ def show_prompt(session: Session, *, name: str, language: str, built_in: bool) -
     $ knotwork prompts show answer --built-in > answer.en.txt
     """
     from knotwork._extensions.prompts.folder import built_in_prompts
-    from knotwork._inference.own_prompts import BUILT_IN
-    from knotwork._inference.prompt_files import read_prompt_folder
+    from knotwork._inference.own_prompts import BUILT_IN, read_prompt_folder
 
     own = BUILT_IN if built_in else read_prompt_folder(session.settings.prompts.dir)
     prompt = _find(built_in_prompts(), name, language, own)
@@ -156,8 +155,7 @@ def check_prompts(session: Session, *, folder: Path | None) -> None:
     """
     from knotwork._cli.index_views import OWN_PROMPTS
     from knotwork._extensions.prompts.folder import faults_in
-    from knotwork._inference.own_prompts import BUILT_IN
-    from knotwork._inference.prompt_files import read_prompt_folder
+    from knotwork._inference.own_prompts import BUILT_IN, read_prompt_folder
     from knotwork._shapes.indexing import describe_prompts
 
     wanted = str(folder or session.settings.prompts.dir)

@@ -16,7 +16,7 @@ from knotwork._extensions.schemas.discovery import propose_schema
 from knotwork._extensions.schemas.proposals import SchemaCounts, SchemaProposal, word_key
 from knotwork._inference.chat import ChatModel, TokenUsage
 from knotwork._inference.model_registry import calls_at_once
-from knotwork._inference.prompt_files import read_prompt_folder
+from knotwork._inference.own_prompts import read_prompt_folder
 from knotwork._inference.role_models import ModelRun
 from knotwork._stores.base import DocumentStore, Store, companions_of
 from knotwork._text.names import normal_form

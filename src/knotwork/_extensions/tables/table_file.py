@@ -38,7 +38,6 @@ from knotwork.errors import (
 )
 from knotwork.records import Cell, Document, PropertyValue, QueryResult, RowSource, Span, Table
 
-_BUSY_TIMEOUT_S = 10.0
 _CHANGES = slice(24, 28)
 """SQLite's count of transactions in the header: two may have the same time."""
 
@@ -224,7 +223,7 @@ class TableFile:
     def _writing(self) -> Iterator[apsw.Connection]:
         """Open the file for writing, in one transaction. Raises StoreError if that fails."""
         try:
-            connection = self._file.connect(flags=READ_WRITE, busy_timeout_s=_BUSY_TIMEOUT_S)
+            connection = self._file.connect(flags=READ_WRITE)
             sync_journal(connection)  # whatever the index does: it refers to tables that are stored
             try:
                 with connection:
@@ -242,7 +241,7 @@ class TableFile:
 
     @contextmanager
     def _reading(self) -> Iterator[apsw.Connection]:
-        with self._file.translated_errors(busy_timeout_s=_BUSY_TIMEOUT_S):
+        with self._file.translated_errors():
             connection = self._open()
             try:
                 yield connection
@@ -250,9 +249,7 @@ class TableFile:
                 connection.close()
 
     def _open(self) -> apsw.Connection:
-        connection = self._file.connect(
-            flags=apsw.SQLITE_OPEN_READONLY, busy_timeout_s=_BUSY_TIMEOUT_S
-        )
+        connection = self._file.connect(flags=apsw.SQLITE_OPEN_READONLY)
         connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
         connection.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
         connection.config(apsw.SQLITE_DBCONFIG_DQS_DML, 0)

@@ -44,7 +44,6 @@ BACKUP_NAME = "index.knot"
 
 _FORMAT = 1
 _STEP_PAGES = 2_000
-_BUSY_TIMEOUT_S = 10.0
 _EXISTS_FIX = "Choose another path, or replace it with --force (`overwrite=True` in Python)."
 
 
@@ -229,8 +228,8 @@ def _check_target(folder: Path, *, overwrite: bool) -> None:
 def _copy_file(file: SqliteFile, copy: Path) -> Iterator[Progress]:
     """Copy a file at its last commit. The read transaction keeps that commit until the end."""
     file.require(create=False)
-    with file.translated_errors(busy_timeout_s=_BUSY_TIMEOUT_S):
-        source = file.connect(flags=apsw.SQLITE_OPEN_READONLY, busy_timeout_s=_BUSY_TIMEOUT_S)
+    with file.translated_errors():
+        source = file.connect(flags=apsw.SQLITE_OPEN_READONLY)
         with closing(source):
             source.execute("BEGIN")
             source.execute("SELECT count(*) FROM sqlite_schema").fetchall()

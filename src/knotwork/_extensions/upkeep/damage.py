@@ -405,8 +405,8 @@ def copy_tables(source: SqliteFile, target: SqliteFile) -> list[str]:
     damaged: list[str] = []
     read, write = apsw.SQLITE_OPEN_READONLY, apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
     with (
-        closing(source.connect(flags=read, busy_timeout_s=_BUSY_TIMEOUT_S)) as old,
-        closing(target.connect(flags=write, busy_timeout_s=_BUSY_TIMEOUT_S)) as new,
+        closing(source.connect(flags=read)) as old,
+        closing(target.connect(flags=write)) as new,
     ):
         schema = old.execute(
             "SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL"

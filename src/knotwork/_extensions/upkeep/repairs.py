@@ -294,7 +294,7 @@ class _Repair:
             self.report.lost.append(f"the document {name}: {reason}")
 
     def _salvage_companion(self, file: SqliteFile, new: SqliteFile, suffix: str) -> None:
-        with file.translated_errors(busy_timeout_s=0):
+        with file.translated_errors():
             damaged = copy_tables(file, new)
         if suffix != TABLES_SUFFIX:
             if damaged:
@@ -375,7 +375,7 @@ def _find_index_faults(path: Path) -> list[str]:
     """Read a whole index, and return its damaged parts. Raises KnotworkError if it cannot be."""
     file = sqlite_file(path, "")
     file.require(create=False)
-    with closing(DamagedIndex(path)) as index, file.translated_errors(busy_timeout_s=0):
+    with closing(DamagedIndex(path)) as index, file.translated_errors():
         if faults := index.check():
             return faults
         if index.connection().execute("PRAGMA integrity_check(1)").get != "ok":

@@ -146,7 +146,6 @@ class Database(SqlDatabase):
         self.read_only = read_only
         self.locate = partial(locate, path)
         self._create = create and not read_only
-        self._busy_timeout_s = busy_timeout_s
         self._synchronous = synchronous
         self._closed = False
         self._process = os.getpid()
@@ -163,9 +162,7 @@ class Database(SqlDatabase):
             APPLICATION_ID,
             repair=repair_advice(path),
             locate=self.locate,
-        )
-        self._translated_errors = partial(
-            self._file.translated_errors, busy_timeout_s=busy_timeout_s
+            busy_timeout_s=busy_timeout_s,
         )
         self._file.require(create=self._create)
         self._prepare(migrations)
@@ -209,7 +206,7 @@ class Database(SqlDatabase):
 
     def rows(self, sql: str, bindings: Bindings = ()) -> list[Row]:
         checks_due()
-        with self._translated_errors():
+        with self._file.translated_errors():
             return self.connection().execute(sqlite_text(sql), _bound(bindings)).fetchall()
 
     @property
@@ -237,11 +234,11 @@ class Database(SqlDatabase):
     def reading(self) -> Iterator[None]:
         connection = self.connection()
         if connection.in_transaction:
-            with self._translated_errors():
+            with self._file.translated_errors():
                 yield
             return
         thread = self._thread
-        with self._translated_errors():
+        with self._file.translated_errors():
             try:  # Ctrl-C may come as soon as the transaction has begun
                 connection.execute("BEGIN")
                 thread.kept = {}
@@ -268,7 +265,7 @@ class Database(SqlDatabase):
                 fix="In Python, open it without `read_only`.",
             )
         connection = self.connection()
-        with self._translated_errors():
+        with self._file.translated_errors():
             thread = self._thread
             before = connection.total_changes()
             try:  # Ctrl-C may come as soon as the transaction has begun
@@ -287,8 +284,8 @@ class Database(SqlDatabase):
                         connection.execute("ROLLBACK")
 
     def _lock_for_writing(self, connection: apsw.Connection) -> None:
-        end = time.monotonic() + self._busy_timeout_s
-        connection.set_busy_timeout(int(min(self._busy_timeout_s, _LOCK_WAIT_S) * 1_000))
+        end = time.monotonic() + self._file.busy_timeout_s
+        connection.set_busy_timeout(int(min(self._file.busy_timeout_s, _LOCK_WAIT_S) * 1_000))
         try:
             while True:
                 check_cancelled()
@@ -300,7 +297,7 @@ class Database(SqlDatabase):
                 else:
                     return
         finally:
-            connection.set_busy_timeout(int(self._busy_timeout_s * 1_000))
+            connection.set_busy_timeout(int(self._file.busy_timeout_s * 1_000))
 
     def _in_transaction(self) -> apsw.Connection:
         """Return the connection. Raises StoreError if SQLite has rolled back its transaction.
@@ -330,7 +327,7 @@ class Database(SqlDatabase):
     def _prepare(self, migrations: Sequence[Migration]) -> None:
         connection = self.connection()
         try:
-            with self._translated_errors():
+            with self._file.translated_errors():
                 missing = self._missing_migrations(connection, migrations)
                 if not self.read_only:
                     connection.pragma("journal_mode", "wal")
@@ -363,13 +360,13 @@ class Database(SqlDatabase):
             self.path,
             read_only=False,
             create=False,
-            busy_timeout_s=self._busy_timeout_s,
+            busy_timeout_s=self._file.busy_timeout_s,
             migrations=migrations,
         )
         writer.close()
 
     def _connect(self) -> apsw.Connection:
-        with self._translated_errors():
+        with self._file.translated_errors():
             connection = self._open_file()
             connection.set_progress_handler(checks_due, _STEPS_BETWEEN_CHECKS)
             connection.pragma("cache_size", -_CACHE_KIB)
@@ -394,7 +391,6 @@ class Database(SqlDatabase):
         return self._file.connect(
             flags=flags,
             filename=filename,
-            busy_timeout_s=self._busy_timeout_s,
             page_bytes=_PAGE_BYTES,
         )
 

@@ -35,7 +35,7 @@ from knotwork._stores.indexes import (
     signed_hash,
     top_scores,
 )
-from knotwork._stores.sql.database import Row, decodes, key_array, keys_of, reports_damage
+from knotwork._stores.sql.database import Row, decodes, key_array, keys_of
 from knotwork._text.terms import query_terms, terms
 from knotwork.records import id_to_int, int_to_id
 
@@ -329,9 +329,11 @@ class _Held(NamedTuple):
     postings: Postings
 
 
-@reports_damage
 class EmbeddedTexts:
-    """The `TextIndex` of the embedded store."""
+    """The `TextIndex` of the embedded store.
+
+    What is stored is decoded inside `reading` or `transaction`, which report damage.
+    """
 
     def __init__(self, database: Database, name: str) -> None:
         self._database = database
@@ -341,13 +343,10 @@ class EmbeddedTexts:
 
     def add(self, items: Iterable[tuple[str, str]]) -> None:
         found = {id_to_int(identifier): terms(text) for identifier, text in items}
-        self._put([(key, len(words), *pack_terms(words)) for key, words in found.items()])
+        self.put([(key, len(words), *pack_terms(words)) for key, words in found.items()])
 
     def put(self, items: Collection[Row]) -> None:
         """Add items that `items` returned; those that exist are replaced."""
-        self._put(items)
-
-    def _put(self, items: Collection[Row]) -> None:
         if not items:
             return
         keys = [row[0] for row in items]
@@ -408,15 +407,15 @@ class EmbeddedTexts:
 
     def occurrences(self, ids: Sequence[str], terms: Sequence[str]) -> IntMatrix:
         keys = dict(keys_of(ids))
-        rows: list[Row] = []
         with self._database.reading():
+            rows: list[Row] = []
             if keys and self._totals() is not None:
                 rows = self._database.rows(
                     "SELECT c.id, c.hashes, c.times FROM keys($1)"  # noqa: S608
                     f" CROSS JOIN {self._table}_counts c ON c.id = j.value",
                     ([*keys.values()],),
                 )
-        return count_occurrences(ids, keys, rows, terms)
+            return count_occurrences(ids, keys, rows, terms)
 
     def document_frequencies(self, terms: Collection[str]) -> dict[str, int]:
         with self._database.reading():

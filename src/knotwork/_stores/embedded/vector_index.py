@@ -44,7 +44,7 @@ from knotwork._stores.indexes import (
     stored_type,
     top_scores,
 )
-from knotwork._stores.sql.database import Row, decodes, key_array, key_list, keys_of, reports_damage
+from knotwork._stores.sql.database import Row, decodes, key_array, key_list, keys_of
 from knotwork.records import id_to_int, int_to_id
 
 BLOCK_ROWS = 4_096
@@ -490,10 +490,10 @@ class _Table(NamedTuple):
         return self.items >= CODED_FROM and not self.matrices
 
 
-@reports_damage
 class EmbeddedVectors:
     """The `VectorIndex` of the embedded store.
 
+    What is stored is decoded inside `reading` or `transaction`, which report damage.
     Every row has the generation that wrote it, so that an older cached matrix is updated by reading
     only the rows that changed since.
     """
@@ -553,9 +553,9 @@ class EmbeddedVectors:
                 existing = compress(keys, exists.tolist())
                 return {i: row[np.newaxis] for i, row in zip(existing, vectors, strict=True)}
             rows = self._rows_of(keys.values())
-        blobs: dict[int, bytes] = dict(rows)
-        found = {identifier: blobs[key] for identifier, key in keys.items() if key in blobs}
-        return self._unpack(found, table.dimension)
+            blobs: dict[int, bytes] = dict(rows)
+            found = {identifier: blobs[key] for identifier, key in keys.items() if key in blobs}
+            return self._unpack(found, table.dimension)
 
     def products(self, ids: Collection[str], vectors: FloatMatrix) -> dict[str, FloatMatrix]:
         return row_products(self.get(ids), vectors)
@@ -569,9 +569,9 @@ class EmbeddedVectors:
                 f"SELECT id, key, data FROM {self._table} WHERE id > ? ORDER BY id LIMIT ?",  # noqa: S608
                 (after, limit),
             )
-        blobs = {int_to_id(key): data for key, _, data in rows}
-        found = self._unpack(blobs, table.dimension)
-        return [VectorItem(i, row[1], found[i]) for i, row in zip(found, rows, strict=True)]
+            blobs = {int_to_id(key): data for key, _, data in rows}
+            found = self._unpack(blobs, table.dimension)
+            return [VectorItem(i, row[1], found[i]) for i, row in zip(found, rows, strict=True)]
 
     def by_key(self, keys: Collection[str]) -> dict[str, FloatMatrix]:
         """Return matrices by content key; if several have it, the one with the smallest id."""
@@ -585,7 +585,7 @@ class EmbeddedVectors:
                 f" (SELECT min(id) FROM {self._table} WHERE key = j.value)",
                 (list(dict.fromkeys(keys)),),
             )
-        return self._unpack(dict(rows), table.dimension)
+            return self._unpack(dict(rows), table.dimension)
 
     def remove(self, ids: Collection[str]) -> None:
         with self._database.transaction():
