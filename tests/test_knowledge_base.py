@@ -337,7 +337,7 @@ def test_a_missing_extra_means_no_embedder(path, docs, monkeypatch):
     def refuse(spec, settings, *, stored=""):
         raise knotwork.errors.MissingExtra("The local embedder", "local")
 
-    monkeypatch.setattr("knotwork._knowledge_base.local_models.open_embedder", refuse)
+    monkeypatch.setattr("knotwork._synthesis.ask_request.open_embedder", refuse)
     with knotwork.open(path) as kb:
         report = kb.index(docs)
         assert report.embedder == ""

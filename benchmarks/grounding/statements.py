@@ -18,7 +18,7 @@ from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
-from knotwork._text.chinese import segment
+from knotwork._text.languages import segment
 
 QUOTES = Path(__file__).resolve().parents[2] / "training" / "reader" / "questions"
 """Questions about manuals, with what answers them quoted."""

@@ -18,7 +18,7 @@ from benchmarks.recognition.recorded_talks import indexed_talks, model_option, w
 from benchmarks.recognition.spoken import PAUSE_S, read_texts
 from benchmarks.recognition.spoken_chinese import TEXTS, VOICES, speak
 
-from knotwork._text.chinese import simplify
+from knotwork._text.languages import simplify
 
 _HAN = re.compile(r"[\u4e00-\u9fff]")
 _STOP = re.compile(r"[。？！]")

@@ -33,10 +33,10 @@ from unittest.mock import patch
 
 import knotwork
 from knotwork._config import EmbeddingSettings
+from knotwork._extensions.local_models import encoder
 from knotwork._extensions.local_models import local_embedders as embedders
-from knotwork._extensions.local_models import transformer
+from knotwork._extensions.local_models.encoder import TransformerEncoder, open_session
 from knotwork._extensions.local_models.local_embedders import LocalEmbedder, open_local
-from knotwork._extensions.local_models.transformer import TransformerEncoder, open_session
 from knotwork._indexing import commit
 from knotwork._indexing.splitters import make_splitter
 from knotwork._inference.embedder import PassageText
@@ -159,7 +159,7 @@ def open_embedder(name: str, *, threads: int = 1) -> LocalEmbedder:
         return TimedSession(open_session(*args, **options))
 
     embedder = open_local(name.removeprefix("local:"), EmbeddingSettings(threads=threads))
-    with patch.object(transformer, "open_session", open_timed):
+    with patch.object(encoder, "open_session", open_timed):
         assert embedder.dimension
     return embedder
 

@@ -156,6 +156,10 @@ class Migration(NamedTuple):
     statements: str
 
 
+ERRORS = (apsw.Error, DamagedValue, UnicodeDecodeError)
+"""What reading or writing a file may raise: errors of SQLite, and damage."""
+
+
 @dataclass(frozen=True, slots=True)
 class SqliteFile:
     """A file of one kind, such as "index" or "call cache", as errors name it.
@@ -285,8 +289,8 @@ class SqliteFile:
         """Raise errors of SQLite as StoreError, with what to do, and IndexDamaged for damage."""
         try:
             yield
-        except (apsw.Error, DamagedValue, UnicodeDecodeError) as error:
-            raise self._translate(error) from error
+        except ERRORS as error:
+            raise self.translate(error) from error
 
     def damaged(self, detail: object) -> IndexDamaged:
         """Return the error for a file with damaged content, and where the damage is."""
@@ -298,7 +302,8 @@ class SqliteFile:
             fix=self.repair,
         )
 
-    def _translate(self, error: Exception) -> StoreError:
+    def translate(self, error: Exception) -> StoreError:
+        """Return the error to raise for one of `ERRORS`, as `translated_errors` does."""
         name = f"the {self.kind} `{self.path}`"
         if isinstance(error, apsw.NotADBError):
             return self._foreign()

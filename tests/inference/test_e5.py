@@ -17,9 +17,8 @@ from tests.inference.sentencepiece_models import build_sentencepiece
 
 from knotwork._config import EmbeddingSettings
 from knotwork._extensions.local_models import e5
+from knotwork._extensions.local_models.encoder import Tokens, TransformerEncoder, read_tensors
 from knotwork._extensions.local_models.local_embedders import LocalEmbedder, open_local
-from knotwork._extensions.local_models.tokenization import Tokens
-from knotwork._extensions.local_models.transformer import TransformerEncoder, read_tensors
 from knotwork._extensions.testing.model_contracts import EmbedderContract
 from knotwork._inference.embedder import PassageText
 from knotwork.errors import ModelError

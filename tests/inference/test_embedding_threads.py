@@ -9,9 +9,8 @@ import pytest
 
 from knotwork._config import EmbeddingSettings
 from knotwork._extensions.local_models import e5
+from knotwork._extensions.local_models.encoder import Tokens, available_cores
 from knotwork._extensions.local_models.local_embedders import ONNX_MODELS, LocalEmbedder, open_local
-from knotwork._extensions.local_models.tokenization import Tokens
-from knotwork._extensions.local_models.transformer import available_cores
 from knotwork._inference.embedder import PassageText
 from knotwork.records import Span
 

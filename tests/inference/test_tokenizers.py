@@ -9,7 +9,7 @@ from tests.inference.multilingual_texts import ODD_TEXTS, SENTENCES, TEXTS
 from tests.inference.sentencepiece_models import build_sentencepiece
 
 from knotwork._extensions.local_models import e5, minilm
-from knotwork._extensions.local_models.tokenization import SPACE, WordPieceTokenizer
+from knotwork._extensions.local_models.encoder import SPACE, WordPieceTokenizer
 
 pytestmark = pytest.mark.slow
 

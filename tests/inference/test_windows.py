@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knotwork._extensions.local_models.tokenization import (
+from knotwork._extensions.local_models.encoder import (
     Tokens,
     Window,
     batch_windows,

@@ -6,7 +6,7 @@ from tests.retrieval.small_index import build_index
 from knotwork._extensions.testing.embedders import HashingEmbedder
 from knotwork._retrieval.retriever_registry import RETRIEVERS, build_retriever, retriever_names
 from knotwork._stores.urls import open_store
-from knotwork._text.chinese import simplify
+from knotwork._text.languages import simplify
 from knotwork.errors import RetrievalError, UnknownName
 from knotwork.records import Query
 

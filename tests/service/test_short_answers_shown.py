@@ -13,9 +13,8 @@ from knotwork._cli.terminal import Terminal
 from knotwork._extensions.mcp.results import format_answer, to_answer_result
 from knotwork._extensions.notebook.views import render
 from knotwork._extensions.server.server import ServerConfig
-from knotwork._knowledge_base import local_models
 from knotwork._shapes.results import ANSWER
-from knotwork._synthesis import extractive_answers
+from knotwork._synthesis import ask_request, extractive_answers
 from knotwork.records import AnswerSpan, Prediction, Span
 
 pytestmark = pytest.mark.slow
@@ -41,7 +40,7 @@ class Finder:
 
 @pytest.fixture(autouse=True)
 def sure_reader(monkeypatch):
-    monkeypatch.setattr(local_models, "open_reader", lambda setting: Finder())
+    monkeypatch.setattr(ask_request, "open_reader", lambda setting: Finder())
     monkeypatch.setattr(extractive_answers, "LEAST_PROBABILITY", 0.0)
 
 

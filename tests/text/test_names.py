@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from knotwork._text.chinese import simplify
+from knotwork._text.languages import simplify
 from knotwork._text.names import name_candidates, normal_form
 
 WORDS = st.text(alphabet="abcdeABCDEéÉøß09", min_size=1, max_size=6)

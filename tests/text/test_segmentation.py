@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from knotwork._text.chinese import segment
+from knotwork._text.languages import segment
 
 
 def test_names_are_tagged_in_both_scripts() -> None:

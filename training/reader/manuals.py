@@ -24,10 +24,9 @@ from prepare import sequence_of, squeeze, tokens_of, write_data
 
 import knotwork
 from knotwork._extensions.local_models import e5
-from knotwork._extensions.local_models.answer_reader import MOST_QUESTION_TOKENS, tokenise_passage
+from knotwork._extensions.local_models.answer_reader import MOST_QUESTION_TOKENS
+from knotwork._extensions.local_models.encoder import TransformerEncoder, cut_passages
 from knotwork._extensions.local_models.local_embedders import load_onnx
-from knotwork._extensions.local_models.tokenization import sentence_ranges
-from knotwork._extensions.local_models.transformer import TransformerEncoder
 from knotwork._inference.embedder import PassageText
 from knotwork._stores.urls import open_store
 from knotwork.records import Chunk, Span
@@ -186,16 +185,16 @@ def _number(
     """Return the number of the passage of a chunk, which is added if new; None if too long."""
     if chunk.id not in passages:
         passage = PassageText.of(chunk)
-        tokens, lead = tokenise_passage(encoder, passage)
+        (cut,) = cut_passages(encoder, encoder.passage_prompt, [passage])
+        tokens, ranges = cut.tokens, cut.sentences
         if len(tokens) > MOST_TOKENS:
             return None
         head = len(tokens.head)
-        ranges = sentence_ranges(tokens, context_end=lead, sentences=passage.sentences)
         passages[chunk.id] = {
             "number": len(passages),
             "title": passage.context,
             "text": passage.text,
-            "lead": lead,
+            "lead": cut.text_start,
             "head": head,
             "ids": sequence_of(tokens),
             "first": head + min((first for first, _ in ranges), default=0),

@@ -30,10 +30,8 @@ from zlib import crc32
 import numpy as np
 
 from knotwork._extensions.local_models import e5
-from knotwork._extensions.local_models.answer_reader import tokenise_passage
+from knotwork._extensions.local_models.encoder import Tokens, TransformerEncoder, cut_passages
 from knotwork._extensions.local_models.local_embedders import load_onnx
-from knotwork._extensions.local_models.tokenization import Tokens
-from knotwork._extensions.local_models.transformer import TransformerEncoder
 from knotwork._inference.embedder import PassageText
 from knotwork._stores.urls import open_store
 from knotwork._text.sentences import split_sentences
@@ -91,7 +89,8 @@ def prepare_row(
         return None
     key = (title, text)
     if key not in passages:
-        tokens, lead = tokenise_passage(encoder, PassageText(text, title))
+        (cut,) = cut_passages(encoder, encoder.passage_prompt, [PassageText(text, title)])
+        tokens, lead = cut.tokens, cut.text_start
         if len(tokens) > MOST_TOKENS:
             return None
         passages[key] = {

@@ -341,7 +341,7 @@ def _piece_pattern() -> re.Pattern[str]:
 
     It is compiled when a text is first wrapped: most commands wrap none.
     """
-    from knotwork._text.chinese import HAN_AND_KANA as WIDE
+    from knotwork._text.languages import HAN_AND_KANA as WIDE
 
     return re.compile(
         rf"\s*[{_OPENING_MARKS}]*(?:[{WIDE}]|[^\s{WIDE}{_OPENING_MARKS}]+|[{_OPENING_MARKS}]+)"

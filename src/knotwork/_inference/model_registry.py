@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Literal, Protocol, get_args
+from typing import Any, Literal, get_args
 from urllib.parse import urlsplit
 
 from knotwork._config import EmbeddingSettings, LlmSettings, RerankSettings, SettingTable
@@ -276,15 +276,3 @@ def open_reader(setting: str) -> AnswerReader | None:
     except (MissingExtra, ConfigError):  # not installed, or no weights for this platform
         return None
     return reader
-
-
-class QueryModels(Protocol):
-    """The models that questions need, each opened on first use."""
-
-    @property
-    def query_embedder(self) -> Embedder | None:
-        """The embedder of the vectors in the index; None if it has none."""
-
-    @property
-    def reader(self) -> AnswerReader | None:
-        """The model that reads passages for answers; None if it is missing or switched off."""

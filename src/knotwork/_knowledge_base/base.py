@@ -24,7 +24,6 @@ from knotwork._inference.chat import ChatModel
 from knotwork._inference.cross_encoders import AnswerReader, Reranker
 from knotwork._inference.embedder import Embedder
 from knotwork._inference.model_registry import NO_EMBEDDER
-from knotwork._knowledge_base.local_models import LocalModels
 from knotwork._knowledge_base.registries import find_registry
 from knotwork._query_memory import set_query_memory
 from knotwork._registry import PARTS
@@ -32,7 +31,7 @@ from knotwork._run import Steps, Verb
 from knotwork._stores.base import LedgerEntry, Store, companions_of, require_fields
 from knotwork._stores.copy_marks import require_finished
 from knotwork._stores.urls import open_store
-from knotwork._synthesis.ask_request import AskOptions, AskRequest, Retrievers
+from knotwork._synthesis.ask_request import AskOptions, AskRequest, LocalModels, Retrievers
 from knotwork.errors import ConfigError, IndexingError, StoreError, UnknownName
 from knotwork.records import (
     Answer,

@@ -41,8 +41,7 @@ from knotwork._questions.languages import (
     read_comparisons,
     read_words,
 )
-from knotwork._text.chinese import HAN, HAN_CHARACTER, simplify
-from knotwork._text.languages import detect_language
+from knotwork._text.languages import HAN, HAN_CHARACTER, detect_language, simplify
 from knotwork._text.terms import content_terms
 from knotwork.errors import ConfigError
 from knotwork.records import Span

@@ -16,7 +16,7 @@ from knotwork._stores.base import Scored, Store
 from knotwork._stores.capabilities import ResolutionStore
 from knotwork._stores.links import DocumentParts, target_documents
 from knotwork._stores.resolutions import read_groups
-from knotwork._text.chinese import HAN_CHARACTER, segment
+from knotwork._text.languages import HAN_CHARACTER, segment
 from knotwork._text.names import STOP_NAMES, name_candidates
 from knotwork.records import Chunk, Entity, Link
 

@@ -32,7 +32,6 @@ from knotwork._questions.languages import (
 from knotwork._questions.reading import QuestionReading
 from knotwork._stores.base import Store
 from knotwork._stores.fields import DATE, file_stem, metadata_fields
-from knotwork._text.chinese import HAN_OR_KANA, simplify
 from knotwork._text.dates import (
     DAY,
     DAY_OF_YEAR,
@@ -43,6 +42,7 @@ from knotwork._text.dates import (
     read_day_range,
     resolve_relative,
 )
+from knotwork._text.languages import HAN_OR_KANA, simplify
 from knotwork._text.numbers import Number, find_numbers
 from knotwork._text.plain_text import name_cells, show_sentence
 from knotwork._text.statements import SelectedSentence

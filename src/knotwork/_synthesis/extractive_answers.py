@@ -65,7 +65,7 @@ from knotwork._synthesis.conflicts import (
     without_glue,
 )
 from knotwork._text.block_index import BlockIndex
-from knotwork._text.chinese import HAN_AND_KANA, is_wide, measure_width, simplify
+from knotwork._text.languages import HAN_AND_KANA, is_wide, measure_width, simplify
 from knotwork._text.plain_text import (
     gap_before_mark,
     gap_between,

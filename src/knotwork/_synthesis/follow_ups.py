@@ -22,7 +22,7 @@ from knotwork._stores.base import Store
 from knotwork._synthesis.grounding.statement_check import denials_of
 from knotwork._synthesis.grounding.texts import EMPTY_ZH, read_text
 from knotwork._synthesis.messages import make_request
-from knotwork._text.chinese import HAN_CHARACTER, segment, simplify
+from knotwork._text.languages import HAN_CHARACTER, segment, simplify
 from knotwork._text.names import normal_form
 from knotwork._text.terms import content_terms, terms
 from knotwork.errors import ModelError, Unparsable

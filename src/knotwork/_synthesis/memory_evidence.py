@@ -21,7 +21,7 @@ from knotwork._questions.reading import AnswerKind, QuestionReading, reading_of
 from knotwork._synthesis.grounding.texts import read_text
 from knotwork._synthesis.messages import fill_prompt
 from knotwork._synthesis.prompt_context import PromptPassage
-from knotwork._text.chinese import HAN_CHARACTER, simplify
+from knotwork._text.languages import HAN_CHARACTER, simplify
 from knotwork._text.plain_text import gap_before_mark, gap_between, show_sentence
 from knotwork._text.terms import content_terms
 from knotwork.records import Answer, Chunk, Citation, MemoryCitation, Span

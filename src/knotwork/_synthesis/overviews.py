@@ -39,8 +39,7 @@ from knotwork._synthesis.extractive_answers import (
     rank_candidates,
     rank_pieces,
 )
-from knotwork._text.chinese import HAN
-from knotwork._text.languages import detect_language
+from knotwork._text.languages import HAN, detect_language
 from knotwork._text.numbers import find_numbers
 from knotwork._text.plain_text import gap_before_mark, gap_between, show_sentence, split_number
 from knotwork._text.statements import (

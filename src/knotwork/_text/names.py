@@ -15,8 +15,7 @@ from html import unescape
 from itertools import pairwise
 from typing import NamedTuple
 
-from knotwork._text.chinese import HAN_AND_KANA, HAN_OR_KANA, simplify
-from knotwork._text.languages import word_set
+from knotwork._text.languages import HAN_AND_KANA, HAN_OR_KANA, simplify, word_set
 from knotwork._text.visible import LATIN_LETTERS, visible_text
 from knotwork.records import Span
 

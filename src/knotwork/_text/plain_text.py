@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from knotwork._text.chinese import HAN_AND_KANA
+from knotwork._text.languages import HAN_AND_KANA
 
 CITATION_MARK = re.compile(r"\s*\[(\d+)\]")
 """A citation mark such as "[1]", with the white space before it."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
 
-from knotwork._text.chinese import HAN, simplify
+from knotwork._text.languages import HAN, simplify
 from knotwork._text.terms import STOP_WORDS, terms
 
 SAME_STEM = 1.0

@@ -14,8 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
 from knotwork._cancellation import checked
-from knotwork._text.chinese import UNSPACED, is_wide
-from knotwork._text.languages import word_set
+from knotwork._text.languages import UNSPACED, is_wide, word_set
 from knotwork.records import Span
 
 LONGEST_SENTENCE = 600

@@ -22,8 +22,7 @@ from operator import itemgetter
 import numpy as np
 from numpy.typing import NDArray
 
-from knotwork._text.chinese import HAN_AND_KANA, HAN_OR_KANA
-from knotwork._text.languages import detect_language
+from knotwork._text.languages import HAN_AND_KANA, HAN_OR_KANA, detect_language
 from knotwork._text.plain_text import split_number
 from knotwork._text.terms import content_terms
 from knotwork.records import AnswerSpan, Block, BlockKind, Chunk, Span

@@ -14,8 +14,7 @@ from itertools import chain, product
 from threading import Lock
 from typing import Any
 
-from knotwork._text.chinese import simplify
-from knotwork._text.languages import word_list
+from knotwork._text.languages import simplify, word_list
 from knotwork._text.visible import LATIN_LETTERS, visible_text
 
 _CJK = (

@@ -27,8 +27,7 @@ from knotwork._inference.prompt_files import fill_prompt
 from knotwork._inference.prompt_material import escape_tags, restore
 from knotwork._synthesis.memory_evidence import SPEAKER
 from knotwork._synthesis.prompt_context import says_nothing
-from knotwork._text.chinese import HAN_AND_KANA, HAN_OR_KANA
-from knotwork._text.languages import detect_language
+from knotwork._text.languages import HAN_AND_KANA, HAN_OR_KANA, detect_language
 from knotwork._text.terms import content_terms
 from knotwork.errors import Unparsable
 

@@ -33,7 +33,7 @@ from knotwork._knowledge_base import KnowledgeBase
 from knotwork._run import Stage
 from knotwork._shapes.base import fields_of
 from knotwork._synthesis.ask_request import AskOptions
-from knotwork._text.chinese import HAN_AND_KANA, HAN_OR_KANA
+from knotwork._text.languages import HAN_AND_KANA, HAN_OR_KANA
 from knotwork._text.plain_text import CITATION_MARK
 from knotwork._text.sentences import split_sentences
 from knotwork.errors import BudgetExceeded

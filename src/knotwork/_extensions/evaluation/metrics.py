@@ -14,7 +14,7 @@ from statistics import fmean
 import numpy as np
 from numpy.typing import NDArray
 
-from knotwork._text.chinese import HAN_AND_KANA
+from knotwork._text.languages import HAN_AND_KANA
 
 Gold = Sequence[Collection[str]]
 """For each required fact, the passages that state it."""

@@ -28,7 +28,7 @@ from difflib import get_close_matches
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from knotwork._text.chinese import HAN_AND_KANA, HAN_OR_KANA
+from knotwork._text.languages import HAN_AND_KANA, HAN_OR_KANA
 from knotwork._text.plain_text import CITATION_MARK
 from knotwork.errors import ConfigError, UnknownName
 from knotwork.records import Document, content_id

@@ -25,8 +25,8 @@ from knotwork._extensions.evaluation.questions import (
 from knotwork._inference.chat import ChatModel
 from knotwork._inference.own_prompts import prompts_of
 from knotwork._knowledge_base import KnowledgeBase
-from knotwork._text.chinese import HAN_OR_KANA
 from knotwork._text.dates import MONTHS
+from knotwork._text.languages import HAN_OR_KANA
 from knotwork.errors import Unparsable
 from knotwork.records import Answer, Chunk, content_id
 

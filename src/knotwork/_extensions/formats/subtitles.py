@@ -19,7 +19,7 @@ from knotwork._indexing.loaders.loader import (
     clean_line,
 )
 from knotwork._indexing.loaders.titles_and_captions import item_term
-from knotwork._text.chinese import HAN_AND_KANA
+from knotwork._text.languages import HAN_AND_KANA
 from knotwork.records import BlockKind, TimedSpan
 
 PAUSE_S = 2.0

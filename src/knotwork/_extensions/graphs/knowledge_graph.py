@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 from knotwork._config import Settings
 from knotwork._indexing.embedding import Embedding
 from knotwork._inference.model_registry import NO_EMBEDDER
-from knotwork._knowledge_base.local_models import LocalModels
 from knotwork._run import Steps, Verb
 from knotwork._stores.base import Store, require_cypher
 from knotwork._stores.capabilities import OWN_GRAPH
 from knotwork._stores.links import linked_documents, links_to, resolve_links
+from knotwork._synthesis.ask_request import LocalModels
 from knotwork.errors import UnknownName
 from knotwork.records import (
     Conflict,

@@ -17,14 +17,13 @@ from typing import Any
 import numpy as np
 
 from knotwork._extensions.local_models import e5
-from knotwork._extensions.local_models.local_embedders import load_onnx
-from knotwork._extensions.local_models.tokenization import (
-    Tokens,
-    cut_windows,
-    replace_surrogates,
-    sentence_ranges,
+from knotwork._extensions.local_models.encoder import (
+    CutPassage,
+    TransformerEncoder,
+    cut_passages,
+    open_session,
 )
-from knotwork._extensions.local_models.transformer import TransformerEncoder, open_session
+from knotwork._extensions.local_models.local_embedders import load_onnx
 from knotwork._inference.embedder import FloatMatrix, PassageText
 from knotwork.records import AnswerSpan, Prediction, Span
 
@@ -36,26 +35,21 @@ LONGEST_ANSWER = 30
 MOST_QUESTION_TOKENS = 64
 
 
-def open_local_reader() -> LocalReader:
-    """Return the reader that ships with this package.
-
-    Raises MissingExtra if a library or the weights of its encoder are not installed, ConfigError if
-    these weights are not available for this platform.
-    """
-    return LocalReader(load_onnx(e5.MODEL))
-
-
 class LocalReader:
     """An answer reader with a model in this process, loaded on first use.
 
-    ``load`` returns the encoder whose first layers the reader shares. Raises ModelError on first
-    use if the model's file is damaged.
+    ``load`` returns the encoder whose first layers the reader shares. Without it, raises
+    MissingExtra if a library or the weights of this encoder are not installed, ConfigError if these
+    weights are not available for this platform. Raises ModelError on first use if the model's file
+    is damaged.
     """
 
     embedder = f"local:{e5.MODEL}"
 
-    def __init__(self, load: Callable[[], TransformerEncoder], graph: Path = READER_GRAPH) -> None:
-        self._load_encoder = load
+    def __init__(
+        self, load: Callable[[], TransformerEncoder] | None = None, graph: Path = READER_GRAPH
+    ) -> None:
+        self._load_encoder = load or load_onnx(e5.MODEL)
         self._graph = graph
         self._loaded: tuple[TransformerEncoder, Any] | None = None
         self._lock = threading.Lock()
@@ -63,9 +57,13 @@ class LocalReader:
     def read(self, question: str, passages: Sequence[PassageText]) -> Iterator[Prediction]:
         """Yield a prediction for each passage, in order."""
         encoder, session = self._load()
-        encoded = encode_question(encoder, question)
+        (cut,) = cut_passages(encoder, encoder.question_prompt, [PassageText(question)])
+        asked = cut.tokens
+        ids = *asked.head, *asked.ids[:MOST_QUESTION_TOKENS], *asked.tail
+        encoded = encoder.encode_states(ids)
         for passage in passages:
-            yield _read(encoder, session, encoded, passage)
+            (cut,) = cut_passages(encoder, encoder.passage_prompt, [passage])
+            yield _read(encoder, session, encoded, passage, cut)
 
     def _load(self) -> tuple[TransformerEncoder, Any]:
         with self._lock:
@@ -74,34 +72,17 @@ class LocalReader:
             return self._loaded
 
 
-def encode_question(encoder: TransformerEncoder, question: str) -> FloatMatrix:
-    """Return the hidden states of a question, of shape (tokens, dimension)."""
-    (tokens,) = encoder.tokenise([replace_surrogates(encoder.question_prompt + question)])
-    return encoder.encode_states((*tokens.head, *tokens.ids[:MOST_QUESTION_TOKENS], *tokens.tail))
-
-
-def tokenise_passage(encoder: TransformerEncoder, passage: PassageText) -> tuple[Tokens, int]:
-    """Return the tokens of a passage behind its titles, and the offset where its text begins."""
-    prefix = encoder.passage_prompt + (f"{passage.context}. " if passage.context else "")
-    (tokens,) = encoder.tokenise([replace_surrogates(prefix + passage.text)])
-    return tokens, len(prefix)
-
-
 def _read(
     encoder: TransformerEncoder,
     session: Any,  # noqa: ANN401  untyped library
     question: FloatMatrix,
     passage: PassageText,
+    cut: CutPassage,
 ) -> Prediction:
-    tokens, text_start = tokenise_passage(encoder, passage)
-    ranges = sentence_ranges(tokens, context_end=text_start, sentences=passage.sentences)
+    ranges = cut.sentences
     odds = [-math.inf] * len(ranges)
     answers: list[AnswerSpan | None] = [None] * len(ranges)
-    windows = cut_windows(
-        tokens, owner=0, context_end=text_start, sentences=passage.sentences,
-        max_tokens=encoder.max_tokens,
-    )  # fmt: skip
-    for window in windows:
+    for window in cut.windows:
         states = encoder.encode_states(window.ids)
         inputs = {"question": question[np.newaxis], "passage": states[np.newaxis]}
         (scores,) = session.run(None, inputs)[0]
@@ -118,7 +99,7 @@ def _read(
             odds[number] = mean
             probability, begin, last = best_span(sentence)
             base = window.first + start
-            span = _span_of(base + begin, base + last, tokens, passage, text_start)
+            span = _span_of(base + begin, base + last, passage, cut)
             answers[number] = AnswerSpan(span, probability) if span else None
     return Prediction(tuple(odds), tuple(answers))
 
@@ -137,13 +118,11 @@ def best_span(scores: FloatMatrix) -> tuple[float, int, int]:
     return float(shares[first, last] / shares.sum()), first, last
 
 
-def _span_of(
-    first: int, last: int, tokens: Tokens, passage: PassageText, text_start: int
-) -> Span | None:
+def _span_of(first: int, last: int, passage: PassageText, cut: CutPassage) -> Span | None:
     """Return the characters of the passage from one token to another, without white space."""
-    follows = last + 1 < len(tokens.starts)
-    end = tokens.starts[last + 1] - text_start if follows else len(passage.text)
-    start = max(tokens.starts[first] - text_start, 0)
+    starts = cut.tokens.starts
+    end = starts[last + 1] - cut.text_start if last + 1 < len(starts) else len(passage.text)
+    start = max(starts[first] - cut.text_start, 0)
     text = passage.text[start:end]
     start += len(text) - len(text.lstrip())
     return Span(start, start + len(text.strip())) if text.strip() else None

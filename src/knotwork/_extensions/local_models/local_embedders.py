@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -23,18 +23,14 @@ import numpy as np
 from knotwork._cancellation import check_cancelled, run_apart
 from knotwork._config import EmbeddingSettings
 from knotwork._extensions.local_models import e5, minilm
-from knotwork._extensions.local_models.tokenization import (
-    Tokens,
-    Window,
-    batch_windows,
-    cut_windows,
-    replace_surrogates,
-    sentence_ranges,
-)
-from knotwork._extensions.local_models.transformer import (
+from knotwork._extensions.local_models.encoder import (
+    Encoder,
     ModelParts,
     TransformerEncoder,
+    Window,
     available_cores,
+    batch_windows,
+    cut_passages,
 )
 from knotwork._inference.call_limits import work_ordered
 from knotwork._inference.embedder import FloatMatrix, PassageText, PassageVectors, normalise_rows
@@ -49,32 +45,6 @@ _CHARACTERS_APART = 1_000
 _CHARACTERS_TOGETHER = 32_000
 """Characters per group of passages, for a model that reads one sequence at a time and for one that
 reads batches: enough to sort by length, and about a second of work."""
-
-
-class Encoder(Protocol):
-    """A loaded model: tokens in, vectors out.
-
-    ``gives_tokens`` is True if the model's own vector of a text is the plain mean of its token
-    vectors, so that parts of a text can be pooled from one pass over the whole. Otherwise
-    `encode_sequences` is used. ``reads_together`` is True if several sequences in one call take
-    less time than one by one.
-    """
-
-    max_tokens: int
-    dimension: int
-    question_prompt: str
-    passage_prompt: str
-    gives_tokens: bool
-    reads_together: bool
-
-    def tokenise(self, texts: Sequence[str]) -> list[Tokens]:
-        """Return the tokens of texts of any length."""
-
-    def encode_tokens(self, sequences: Sequence[Sequence[int]]) -> list[FloatMatrix]:
-        """Return the token vectors of each sequence, of shape (its length, dimension)."""
-
-    def encode_sequences(self, sequences: Sequence[Sequence[int]]) -> FloatMatrix:
-        """Return one vector for each sequence, pooled as the model does it."""
 
 
 class LocalEmbedder:
@@ -159,14 +129,9 @@ class LocalEmbedder:
         self, encoder: Encoder, prompt: str, passages: Sequence[PassageText]
     ) -> list[PassageVectors]:
         """Pool chunk and sentence vectors from one pass over each window."""
-        starts, tokens, windows = _cut_passages(encoder, prompt, passages)
-        pools = [
-            _Pool(
-                sentence_ranges(own, context_end=start, sentences=passage.sentences),
-                encoder.dimension,
-            )
-            for own, start, passage in zip(tokens, starts, passages, strict=True)
-        ]
+        cut = cut_passages(encoder, prompt, passages)
+        windows = [window for passage in cut for window in passage.windows]
+        pools = [_Pool(passage.sentences, encoder.dimension) for passage in cut]
         for batch in batch_windows(windows, batch_tokens=BATCH_TOKENS):
             states = encoder.encode_tokens([windows[index].ids for index in batch])
             for index, state in zip(batch, states, strict=True):
@@ -185,7 +150,8 @@ class LocalEmbedder:
                 for sentence in passage.sentences
             ),
         ]
-        _, _, windows = _cut_passages(encoder, prompt, parts)
+        cut = cut_passages(encoder, prompt, parts)
+        windows = [window for part in cut for window in part.windows]
         sums = np.zeros((len(parts), encoder.dimension), dtype=np.float32)
         for batch in batch_windows(windows, batch_tokens=BATCH_TOKENS):
             rows = encoder.encode_sequences([windows[index].ids for index in batch])
@@ -238,27 +204,6 @@ def _group_passages(
         size += length
     if start < len(passages):
         yield passages[start:]
-
-
-def _cut_passages(
-    encoder: Encoder, prompt: str, passages: Sequence[PassageText]
-) -> tuple[list[int], list[Tokens], list[Window]]:
-    """Return where the texts of passages start, behind prompt and titles, tokens and windows."""
-    prefixes = [
-        f"{prompt}{passage.context}. " if passage.context else prompt for passage in passages
-    ]
-    texts = [prefix + passage.text for prefix, passage in zip(prefixes, passages, strict=True)]
-    tokens = encoder.tokenise([replace_surrogates(text) for text in texts])
-    windows: list[Window] = []
-    for owner, (own, passage, prefix) in enumerate(zip(tokens, passages, prefixes, strict=True)):
-        windows += cut_windows(
-            own,
-            owner=owner,
-            context_end=len(prefix),
-            sentences=passage.sentences,
-            max_tokens=encoder.max_tokens,
-        )
-    return list(map(len, prefixes)), tokens, windows
 
 
 LATIN_SCRIPT = frozenset({"en", "de", "fr", "es", "it", "pt", "nl"})

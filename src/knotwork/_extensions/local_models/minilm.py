@@ -6,13 +6,14 @@ Its weights (Apache-2.0, 22 million parameters) are read as data from the packag
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from knotwork._extensions.local_models.tokenization import WordPieceTokenizer
-from knotwork._extensions.local_models.transformer import (
+from knotwork._extensions.local_models.encoder import (
     ModelParts,
+    WordPieceTokenizer,
     find_package_file,
     read_tensors,
 )
@@ -33,9 +34,8 @@ _PARTS = {
 _NORMS = {"aln": "attention.output.LayerNorm", "oln": "output.LayerNorm"}
 
 
-def find_weights() -> Path | None:
-    """Return the file of the weights; None if its package is not installed."""
-    return find_package_file(*_FILE)
+find_weights = partial(find_package_file, _FILE)
+"""Return the path of the weights, or None if their package is not installed."""
 
 
 def load_parts(path: Path) -> ModelParts:
@@ -71,6 +71,6 @@ def load_parts(path: Path) -> ModelParts:
         graphs=(GRAPH,),
         tokenizer=tokenizer,
         weights=weights,
-        word_rows=words.__getitem__,
+        words=words,
         positions=positions,
     )

@@ -20,8 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from knotwork._extensions.local_models.tokenization import replace_surrogates
-from knotwork._extensions.local_models.transformer import first_line, open_session
+from knotwork._extensions.local_models.encoder import first_line, open_session, replace_surrogates
 from knotwork.errors import MissingExtra, ModelError
 
 MAX_PAIR_TOKENS = 512

@@ -18,13 +18,12 @@ from typing import Any
 import numpy as np
 
 from knotwork._config import EmbeddingSettings
+from knotwork._extensions.local_models.encoder import Tokens, available_cores, first_line
 from knotwork._extensions.local_models.local_embedders import (
     LATIN_SCRIPT,
     LocalEmbedder,
     share_model,
 )
-from knotwork._extensions.local_models.tokenization import Tokens
-from knotwork._extensions.local_models.transformer import available_cores, first_line
 from knotwork._inference.embedder import FloatMatrix
 from knotwork.errors import MissingExtra, ModelError
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 
+from knotwork._extensions.local_models.encoder import available_cores, first_line
 from knotwork._extensions.local_models.onnx_reranker import (
     MAX_PAIR_TOKENS,
     LazyReranker,
@@ -14,7 +15,6 @@ from knotwork._extensions.local_models.onnx_reranker import (
     check_score_count,
 )
 from knotwork._extensions.local_models.torch_encoder import quiet_libraries, require_library
-from knotwork._extensions.local_models.transformer import available_cores, first_line
 from knotwork.errors import ModelError
 
 _BATCH_TEXTS = 16

@@ -24,7 +24,7 @@ from knotwork._extensions.model_indexing.reply_formats import (
     RelationDraft,
     fold_word,
 )
-from knotwork._text.chinese import HAN_AND_KANA, simplify
+from knotwork._text.languages import HAN_AND_KANA, simplify
 from knotwork._text.names import STOP_NAMES, name_candidates, normal_form, without_suffix
 from knotwork._text.terms import content_terms
 from knotwork.records import KEYWORD, Chunk, Description, Extraction, Mention, Relation, Span

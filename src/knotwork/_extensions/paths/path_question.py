@@ -22,7 +22,7 @@ from knotwork._retrieval.question import (
     trusts_case,
 )
 from knotwork._stores.base import Store
-from knotwork._text.chinese import simplify
+from knotwork._text.languages import simplify
 from knotwork._text.names import name_candidates
 from knotwork._text.relation_words import (
     ALIKE,

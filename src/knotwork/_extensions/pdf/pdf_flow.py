@@ -26,7 +26,7 @@ from knotwork._indexing.loaders.lines import (
     page_item,
 )
 from knotwork._indexing.loaders.tables import names_columns
-from knotwork._text.chinese import measure_width
+from knotwork._text.languages import measure_width
 
 _ENDS_WIDE = re.compile(rf"[{WIDE}]\s*\Z")
 _BEGINS_WIDE = re.compile(rf"\s*[{WIDE}]")

@@ -20,8 +20,8 @@ import numpy as np
 from knotwork._inference.embedder import Embedder, FloatMatrix, to_similarity
 from knotwork._retrieval.chunk_entities import entities_in_order
 from knotwork._stores.base import Store
-from knotwork._text.chinese import simplify
 from knotwork._text.dates import find_days, read_date
+from knotwork._text.languages import simplify
 from knotwork._text.names import STOP_NAMES, name_candidates, normal_form
 from knotwork._text.relation_words import read_lexicon
 from knotwork._text.terms import content_terms, terms

@@ -41,7 +41,6 @@ from knotwork._indexing.sources import ROOTS_META, is_folder_or_archive, store_r
 from knotwork._inference.embedder import Embedder
 from knotwork._knowledge_base.base import KnowledgeBase
 from knotwork._knowledge_base.base import open as open_index
-from knotwork._knowledge_base.local_models import LocalModels
 from knotwork._run import Progress, Steps, Verb
 from knotwork._sqlite_file import (
     CALLS_SUFFIX,
@@ -56,6 +55,7 @@ from knotwork._sqlite_file import (
 from knotwork._stores.base import LedgerEntry, Store, index_file
 from knotwork._stores.embedded import EmbeddedStore
 from knotwork._stores.indexes import VECTOR_INDEXES
+from knotwork._synthesis.ask_request import LocalModels
 from knotwork._text.languages import is_read
 from knotwork.errors import IndexDamaged, KnotworkError, MissingCapability
 from knotwork.records import Chunk, Document, Label

@@ -24,8 +24,7 @@ from typing import NamedTuple, TypeAlias
 
 from knotwork._cancellation import checked
 from knotwork._stores.base import Store
-from knotwork._text.chinese import segment
-from knotwork._text.languages import detect_language
+from knotwork._text.languages import detect_language, segment
 from knotwork._text.plain_text import split_number, strip_links
 from knotwork._text.statements import choose_sentences, flat_text, may_quote
 from knotwork._text.terms import STOP_WORDS, content_terms

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from knotwork._indexing.loaders.loader import Content, keep_parts
-from knotwork._text.chinese import measure_width
+from knotwork._text.languages import measure_width
 from knotwork.records import BlockKind, Span, content_id, id_to_int
 
 EDGE_LINES = 256

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from knotwork._indexing.loaders.blocks import BULLET
-from knotwork._text.chinese import is_wide
+from knotwork._text.languages import is_wide
 from knotwork._text.numbers import read_chinese
 
 _BULLETS = "•▪◦‣●○■□◆◇►▶➢➤✓\uf0a7\uf0b7\uf0d8\uf0fc"

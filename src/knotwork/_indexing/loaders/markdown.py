@@ -30,7 +30,7 @@ from knotwork._indexing.loaders.titles_and_captions import (
     run_in_term,
 )
 from knotwork._registry import PARTS
-from knotwork._text.chinese import HAN_AND_KANA
+from knotwork._text.languages import HAN_AND_KANA
 from knotwork._text.sentences import join_wrapped, wrapping_width
 from knotwork.records import BlockKind
 

@@ -29,7 +29,7 @@ from knotwork._indexing.loaders.lines import (
 from knotwork._indexing.loaders.markdown import add_markdown
 from knotwork._indexing.loaders.tables import merge_intervals
 from knotwork._indexing.loaders.titles_and_captions import is_title_like, item_term
-from knotwork._text.chinese import is_wide, measure_width
+from knotwork._text.languages import is_wide, measure_width
 from knotwork._text.sentences import join_lines, join_wrapped, wrapping_width
 from knotwork.records import BlockKind
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from urllib.parse import unquote
 
 from knotwork._indexing.loaders.loader import Content
-from knotwork._text.chinese import HAN_AND_KANA
+from knotwork._text.languages import HAN_AND_KANA
 from knotwork._text.names import STOP_NAMES
 from knotwork._text.visible import visible_text
 from knotwork._transform.rules.aboutness import read_title

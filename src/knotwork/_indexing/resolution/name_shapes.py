@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from knotwork._text.chinese import HAN_OR_KANA
-from knotwork._text.languages import word_list, word_set
+from knotwork._text.languages import HAN_OR_KANA, word_list, word_set
 from knotwork._text.names import normal_form, without_suffix
 from knotwork._transform.rules.chinese_sentences import PERSON_TITLES, SURNAMES, TRANSLITERATING
 from knotwork._transform.rules.lexicon import HONORIFICS, JOINERS, PARTICLES, given_names

@@ -26,7 +26,7 @@ from knotwork._indexing.resolution.name_shapes import (
     given_agree,
     is_plural,
 )
-from knotwork._text.chinese import HAN, HAN_CHARACTER, segment
+from knotwork._text.languages import HAN, HAN_CHARACTER, segment
 from knotwork._transform.rules.entity_names import is_short_for
 from knotwork._transform.rules.lexicon import JOINERS
 from knotwork.records import Span, Verdict

@@ -20,6 +20,7 @@ import apsw
 
 from knotwork._cancellation import check_cancelled, checked, checks_due, finishing
 from knotwork._sqlite_file import (
+    ERRORS,
     FULL,
     OFF,
     Migration,
@@ -206,8 +207,10 @@ class Database(SqlDatabase):
 
     def rows(self, sql: str, bindings: Bindings = ()) -> list[Row]:
         checks_due()
-        with self._file.translated_errors():
+        try:
             return self.connection().execute(sqlite_text(sql), _bound(bindings)).fetchall()
+        except ERRORS as error:
+            raise self._file.translate(error) from error
 
     @property
     def kept(self) -> dict[tuple[str, Bindings], list[Row]] | None:
@@ -232,18 +235,17 @@ class Database(SqlDatabase):
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        connection = self.connection()
-        if connection.in_transaction:
-            with self._file.translated_errors():
-                yield
-            return
-        thread = self._thread
-        with self._file.translated_errors():
-            try:  # Ctrl-C may come as soon as the transaction has begun
+        connection, thread = self.connection(), self._thread
+        joins = connection.in_transaction
+        try:  # Ctrl-C may come as soon as the transaction has begun
+            if not joins:
                 connection.execute("BEGIN")
                 thread.kept = {}
-                yield
-            finally:
+            yield
+        except ERRORS as error:
+            raise self._file.translate(error) from error
+        finally:
+            if not joins:
                 thread.kept = None
                 with finishing(math.inf):
                     if connection.in_transaction:  # an error of reading the file ends it

@@ -202,7 +202,7 @@ def pack_outline(document: Document) -> bytes:
 @decodes("the outline of a document")
 def unpack_outline(data: bytes) -> Outline:
     """Return what `pack_outline` compressed."""
-    blocks, pages, times, boxes, links, anchors = json.loads(unpack_text(data))["parts"]
+    blocks, pages, times, boxes, links, anchors = json.loads(zlib.decompress(data))["parts"]
     return (
         _blocks(blocks),
         tuple(Page(label, start) for label, start in pages),
@@ -222,7 +222,7 @@ def pack_blocks(blocks: Sequence[Block]) -> bytes:
 @decodes("the blocks of a chunk")
 def unpack_blocks(data: bytes) -> tuple[Block, ...]:
     """Return the blocks that `pack_blocks` packed."""
-    return _blocks(json.loads(unpack_line(data))) if data else ()
+    return _blocks(json.loads(data)) if data else ()
 
 
 _CODES = {kind: code for code, kind in enumerate(BlockKind)}

@@ -50,8 +50,8 @@ from knotwork._synthesis.grounding.texts import (
     word_behind,
 )
 from knotwork._synthesis.prompt_context import PromptPassage, sentences_of
-from knotwork._text.chinese import HAN_CHARACTER, simplify
 from knotwork._text.dates import MONTHS
+from knotwork._text.languages import HAN_CHARACTER, simplify
 from knotwork._text.numbers import Number
 from knotwork._text.plain_text import show_sentence, split_row
 from knotwork._text.relation_words import base_form, read_lexicon

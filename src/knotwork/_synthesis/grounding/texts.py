@@ -9,9 +9,8 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import NamedTuple
 
-from knotwork._text.chinese import HAN, HAN_CHARACTER, segment, simplify
 from knotwork._text.dates import MONTHS
-from knotwork._text.languages import word_set
+from knotwork._text.languages import HAN, HAN_CHARACTER, segment, simplify, word_set
 from knotwork._text.numbers import Number, find_numbers, is_unit
 from knotwork._text.terms import STOP_WORDS, terms
 from knotwork._transform.rules.lexicon import common_words

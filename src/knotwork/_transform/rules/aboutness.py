@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from knotwork._text.chinese import HAN_OR_KANA
-from knotwork._text.languages import word_list
+from knotwork._text.languages import HAN_OR_KANA, word_list
 from knotwork._text.names import STOP_NAMES, normal_form
 from knotwork._transform.rules.chinese_sentences import HanSentence, han_subject
 from knotwork._transform.rules.lexicon import (

@@ -7,8 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from knotwork._text.chinese import HAN_CHARACTER, HanWord, segment, simplify
-from knotwork._text.languages import word_list, word_set
+from knotwork._text.languages import HAN_CHARACTER, HanWord, segment, simplify, word_list, word_set
 from knotwork._text.names import normal_form
 from knotwork._transform.rules.english_names import YEAR
 from knotwork._transform.rules.lexicon import (

@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-from knotwork._text.chinese import simplify
+from knotwork._text.languages import simplify
 from knotwork._text.names import normal_form
 from knotwork._transform.rules.lexicon import HAN, NUMBER, Occurrence, Token, tokenize
 from knotwork.errors import ConfigError

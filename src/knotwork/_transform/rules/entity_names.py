@@ -13,8 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from enum import Enum, auto
 from typing import NamedTuple
 
-from knotwork._text.chinese import HAN
-from knotwork._text.languages import word_set
+from knotwork._text.languages import HAN, word_set
 from knotwork._text.names import STOP_NAMES
 from knotwork._transform.rules.chinese_sentences import COMMON_NOUNS, is_chinese
 from knotwork._transform.rules.english_names import YEAR, NameEvidence, opens

@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import NamedTuple
 
-from knotwork._text.chinese import HAN_AND_KANA
-from knotwork._text.languages import word_list, word_set
+from knotwork._text.languages import HAN_AND_KANA, word_list, word_set
 from knotwork._text.names import STOP_NAMES, normal_form
 from knotwork._text.sentences import split_sentences
 from knotwork._text.visible import MARKS

@@ -14,8 +14,7 @@ from functools import cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from knotwork._text.chinese import HAN_CHARACTER
-from knotwork._text.languages import word_list, word_set
+from knotwork._text.languages import HAN_CHARACTER, word_list, word_set
 from knotwork._transform.rules.chinese_sentences import HanSentence, han_relation
 from knotwork._transform.rules.lexicon import (
     CODE,

@@ -36,8 +36,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from knotwork._inference.chat import Message, MessagePicture
-from knotwork._text.chinese import segment
-from knotwork._text.languages import word_set
+from knotwork._text.languages import segment, word_set
 from knotwork._text.names import STOP_NAMES
 from knotwork._text.plain_text import CITATION_MARK
 from knotwork._text.sentences import split_sentences
