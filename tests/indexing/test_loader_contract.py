@@ -151,7 +151,7 @@ if can_recognise():
         make_picture(draw_page([(20, 20, TEXT), (20, 90, "It is long.")], size=(600, 160))),
         TEXT,
     )
-if speech.can_recognise():
+if speech.is_available():
     SAMPLES["a.wav"] = (AudioLoader, sound_file(tone(1.0), ".wav"), TEXT)
     SAMPLES["a.mp3"] = (AudioLoader, sound_file(tone(1.0), ".mp3", tags={"title": "二"}), TEXT)
     SAMPLES["a.mp4"] = (AudioLoader, sound_file(tone(0.3), ".mp4", pictures=True), TEXT)
@@ -207,6 +207,6 @@ class TestLoaders(LoaderContract):
 
 def test_every_loader_has_a_sample():
     sampled = set() if can_recognise() else set(PictureLoader.suffixes)
-    sampled |= set() if speech.can_recognise() else set(AudioLoader.suffixes)
+    sampled |= set() if speech.is_available() else set(AudioLoader.suffixes)
     sampled |= {suffix for loader, _, _ in SAMPLES.values() for suffix in loader.suffixes}
     assert sampled == {suffix for known in FORMATS.values() for suffix in known.suffixes}

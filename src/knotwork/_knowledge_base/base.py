@@ -128,7 +128,7 @@ class KnowledgeBase:
     def graph(self) -> KnowledgeGraph:
         """Cypher, neighbourhoods, shortest paths, and import of graphs."""
         graph: KnowledgeGraph = PARTS.load("graph")(
-            self.retrievers.store, self.settings, self.models, self._served
+            self._served.serve(), self.settings, self.models, self._served
         )
         return graph
 
