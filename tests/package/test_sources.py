@@ -56,7 +56,7 @@ def test_only_the_settings_read_the_environment():
         "_cli/commands/setup.py",
         "_extensions/ray/cluster.py",
         "_extensions/local_models/gguf_process.py",
-        "_extensions/local_models/transformer.py",
+        "_extensions/local_models/encoder.py",
     }
 
 
