@@ -1,4 +1,4 @@
-"""What an archive is, and what a file in one is: archives are indexed as folders.
+"""Recognise archives and the files in them: an archive is indexed as a folder.
 
 A mailbox (.mbox) is an archive of its messages. A file in an archive is the source of a document
 named ARCHIVE/NAME. The parts `list_archive` and `read_archived` open archives.

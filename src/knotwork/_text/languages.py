@@ -1,4 +1,4 @@
-"""What texts of a language are made of: its characters, its words, and how both show it.
+"""Detect the language of a text, split Chinese into words, and read lists of words.
 
 Knotwork has rules for English and Chinese, so it needs to separate these two from the rest. A few
 more languages are named because the words that distinguish them from English identify them too.

@@ -1,1 +1,1 @@
-"""The parts of an index as LangChain, LlamaIndex and Haystack have them."""
+"""Retrievers, tools and query engines for LangChain, LlamaIndex and Haystack."""

@@ -1,1 +1,1 @@
-"""Show the bundled sample."""
+"""`knotwork demo`: index the bundled sample and answer three questions."""

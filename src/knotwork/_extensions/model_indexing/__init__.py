@@ -1,1 +1,1 @@
-"""What a language model does for an index: it reads documents, judges names and writes reports."""
+"""Have a language model read documents, judge names and write reports for an index."""

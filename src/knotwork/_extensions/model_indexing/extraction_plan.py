@@ -1,4 +1,4 @@
-"""What the settings of extraction ask of a model, and of all that is extracted."""
+"""Read the settings of extraction: what a model extracts, and what is kept of all extractions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from knotwork._inference.own_prompts import BUILT_IN, OwnPrompts
 from knotwork.errors import ConfigError, UnknownName
 
 if TYPE_CHECKING:
-    # Both are imported on use: what a model says is read only where there is one.
+    # Both are imported on use: a run without a model needs neither.
     from knotwork._extensions.model_indexing.extraction_method import ExtractionMethod
     from knotwork._extensions.model_indexing.model_extractor import ModelExtractor
 

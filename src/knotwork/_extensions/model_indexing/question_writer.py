@@ -38,7 +38,7 @@ _WORDS = {
     "zh": {"person": "谁", "place": "哪里", "date": "何时", "number": "多少", "": "什么"},
 }
 _STANDING = ("one", "it", "the")
-"""Openings that a name may replace; possessives are none."""
+"""Openings that a name may replace; a possessive is not one of them."""
 _DATE = re.compile(
     r"\b(?:(?:\d{1,2} )?(?:January|February|March|April|May|June|July|August|September|October"
     r"|November|December)(?: \d{1,2})?,? \d{4}|1\d{3}|20\d\d)\b|\d{4}年(?:\d{1,2}月(?:\d{1,2}日)?)?"

@@ -149,7 +149,7 @@ class PostgresCompanion:
                 if self._open is not None:
                     if self._claimed:
                         # The server ends a session, and its claims, some time after the client
-                        # left. Who asks next must not find them.
+                        # left. Another server that asks meanwhile must not find them.
                         with suppress(psycopg.Error):
                             self._open.execute(_RELEASE, prepare=False)
                     self._open.close()

@@ -1,1 +1,1 @@
-"""What keeps an index whole: backups, repairs, copies, and vectors of another model."""
+"""Back up, repair and copy an index, and compute its vectors with another model."""

@@ -306,7 +306,7 @@ class ReportWork:
 
     @cached_property
     def briefs(self) -> BriefBuilder:
-        """The briefs of communities; without a model they tell whether its reports still hold."""
+        """The briefs of communities; without a model they show whether its reports still hold."""
         least_tokens = self.writer.least_tokens if self.writer is not None else 0
         briefs: BriefBuilder = PARTS.load("report_briefs")(
             self.store, self.extractive, least_tokens

@@ -1,4 +1,4 @@
-"""What the rows of a table are: names of columns, or values with a name."""
+"""Distinguish the header of a table from its rows, and merge intervals of columns."""
 
 from __future__ import annotations
 
