@@ -50,8 +50,8 @@ HOSTILE = {
     "pages.epub": ("too_large", hostile.long_book),
     # pdfium ends its process where memory ends.
     "stream.pdf": ("broken|crashed|out_of_memory|too_slow", hostile.inflating_pdf),
-    "attributes.html": ("too_slow|out_of_memory", hostile.html_attributes),
-    "parts.eml": ("too_slow|out_of_memory", hostile.many_mail_parts),
+    "attributes.html": ("too_slow|out_of_memory", partial(hostile.html_attributes, count=200_000)),
+    "parts.eml": ("too_slow|out_of_memory", partial(hostile.many_mail_parts, parts=25_000)),
     "nested.json": ("broken", hostile.nested_json),
     "nested.eml": ("broken", hostile.nested_mail),
     "members.docx": ("too_large", partial(hostile.many_members, members=60_000)),

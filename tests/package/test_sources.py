@@ -11,10 +11,17 @@ pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "knotwork"
-TREES = {
-    file.relative_to(SOURCE).as_posix(): ast.parse(file.read_bytes())
-    for file in sorted(SOURCE.rglob("*.py"))
-}
+
+
+@pytest.fixture(scope="module")
+def trees():
+    """Return the syntax tree of each module by its path."""
+    return {
+        file.relative_to(SOURCE).as_posix(): ast.parse(file.read_bytes())
+        for file in sorted(SOURCE.rglob("*.py"))
+    }
+
+
 TEXTS = [
     *SOURCE.rglob("*.py"),
     *(ROOT / "tests").rglob("*.py"),
@@ -46,11 +53,11 @@ def functions_called(tree: ast.AST) -> list[ast.Call]:
     return [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
 
 
-def test_only_the_settings_read_the_environment():
+def test_only_the_settings_read_the_environment(trees):
     # Variables of their own say what a terminal can show and which shell runs, and the
     # telemetry of two libraries and the waits of threads can be set by one alone.
     reading = {"os.environ", "os.environb", "os.getenv", "os.getenvb"}
-    found = {name for name, tree in TREES.items() if names_used(tree) & reading}
+    found = {name for name, tree in trees.items() if names_used(tree) & reading}
     assert {name for name in found if not name.startswith("_config/")} <= {
         "_cli/terminal.py",
         "_cli/commands/setup.py",
@@ -60,11 +67,11 @@ def test_only_the_settings_read_the_environment():
     }
 
 
-def test_nothing_below_the_command_line_prints():
+def test_nothing_below_the_command_line_prints(trees):
     streams = {"sys.stdout", "sys.stderr"}
     found = {
         name
-        for name, tree in TREES.items()
+        for name, tree in trees.items()
         if names_used(tree) & streams
         or any(ast.unparse(call.func) == "print" for call in functions_called(tree))
     }
@@ -80,8 +87,8 @@ def test_nothing_below_the_command_line_prints():
     assert {name for name in outside if not name.endswith("/commands.py")} == set()
 
 
-def test_public_names_are_listed_once_and_in_order():
-    for name, tree in TREES.items():
+def test_public_names_are_listed_once_and_in_order(trees):
+    for name, tree in trees.items():
         for node in tree.body:
             if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
                 listed = ast.literal_eval(node.value)
@@ -90,12 +97,12 @@ def test_public_names_are_listed_once_and_in_order():
                 assert functions == sorted(functions), name
 
 
-def test_every_module_says_what_it_is():
-    assert [name for name, tree in TREES.items() if not ast.get_docstring(tree)] == []
+def test_every_module_says_what_it_is(trees):
+    assert [name for name, tree in trees.items() if not ast.get_docstring(tree)] == []
 
 
-def test_loggers_are_named_by_area():
-    for name, tree in TREES.items():
+def test_loggers_are_named_by_area(trees):
+    for name, tree in trees.items():
         for call in functions_called(tree):
             if ast.unparse(call.func) == "logging.getLogger":
                 (argument,) = call.args
@@ -105,9 +112,9 @@ def test_loggers_are_named_by_area():
                 )
 
 
-def test_modules_are_named_after_things():
+def test_modules_are_named_after_things(trees):
     banned = {"utils", "util", "helpers", "helper", "manager", "common", "misc"}
-    assert [name for name in TREES if Path(name).stem in banned or "_impl" in name] == []
+    assert [name for name in trees if Path(name).stem in banned or "_impl" in name] == []
 
 
 def test_no_file_names_a_package_index_or_a_folder_of_one_machine():
