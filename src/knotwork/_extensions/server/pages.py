@@ -30,9 +30,9 @@ _NOT_BUILT_PAGE = f"""<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>Knotwork</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <h1>Knotwork is running</h1>
-<p>This installation does not include the web pages. Build them in a source checkout with Node.js 20
-or newer: <code>{BUILD_COMMAND}</code>. Unless the package was installed with <code>-e</code>,
-install it again afterwards, and restart the server.</p>
+<p>This installation does not include the web pages. Get Node.js 20.19 or newer, install Knotwork
+from its source checkout again, which builds them, and restart the server. After
+<code>pip install -e</code>, run <code>{BUILD_COMMAND}</code> there instead.</p>
 <p>Everything else works: <a href="/api/v1/openapi.json">/api/v1/openapi.json</a> describes the API,
 and <code>/v1</code> is OpenAI-compatible.</p>
 </html>
