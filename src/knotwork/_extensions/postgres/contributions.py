@@ -29,7 +29,7 @@ from knotwork._stores.sql.documents import (
     describe_holder,
     refuse_held,
 )
-from knotwork._stores.sql.graph import GraphChanges, SqlGraph
+from knotwork._stores.sql.graph import GraphChanges, GraphRules, SqlGraph
 from knotwork.errors import IdCollision
 from knotwork.records import KEYWORD_TYPES, content_id, id_to_int, int_to_id
 
@@ -127,9 +127,11 @@ _PUT_ENTITIES = f"""
         ORDER BY t.entity, t.times DESC, t.type
     )
     INSERT INTO entity AS e (id, chunk_count, name, type, normal_form)
-    SELECT c.entity, c.chunks, n.name, coalesce(b.type, ''), d.normal_form
+    SELECT c.entity, c.chunks, coalesce(g.name, n.name), coalesce(g.type, b.type, ''), d.normal_form
     FROM counted c JOIN changed d ON d.id = c.entity JOIN named n ON n.entity = c.entity
-    LEFT JOIN best b ON b.entity = c.entity ORDER BY c.entity
+    LEFT JOIN best b ON b.entity = c.entity
+    LEFT JOIN unnest($3::bigint[], $4::text[], $5::text[]) AS g (id, name, type) ON g.id = c.entity
+    ORDER BY c.entity
     ON CONFLICT (id) DO UPDATE SET
         chunk_count = excluded.chunk_count, name = excluded.name, type = excluded.type
 """  # noqa: S608
@@ -166,8 +168,12 @@ _Key = TypeVar("_Key")
 
 
 class _Thread(threading.local):
+    """What the open transaction changes, and the rules by which it has filed contributions."""
+
     def __init__(self) -> None:
         self.changes = GraphChanges()
+        self.rules: GraphRules | None = None
+        self.settling = False
 
 
 class PostgresGraph(SqlGraph):
@@ -188,23 +194,46 @@ class PostgresGraph(SqlGraph):
     def _apply(self, changes: GraphChanges) -> None:
         """Leave the changes of a transaction to `settle`."""
 
+    def rules(self) -> GraphRules:
+        """Return the rules that the open transaction files by, since it began to."""
+        if self._thread.rules is None:
+            self._thread.rules = self.read_rules()
+        return self._thread.rules
+
+    def refile(self, before: GraphRules, after: GraphRules) -> None:
+        self._thread.rules = after
+        super().refile(before, after)
+
     def settle(self) -> None:
         """Apply the noted changes to entities and edges, under the lock of the index.
 
+        What was filed before a correction that another writer has made since is filed again.
         Raises IdCollision if new ids are those of something else.
         """
-        changes = self._thread.changes
-        if not changes and not self.checks.is_due:
+        thread = self._thread
+        if thread.settling or not (thread.changes or self.checks.is_due):
             return
-        self._thread.changes = GraphChanges()
-        self._database.lock_shared()
+        thread.settling = True
+        try:
+            self._database.lock_shared()
+            self._settle_changes()
+            used = thread.rules
+            if used is not None and (rules := self.read_rules()) != used:
+                self.refile(used, rules)
+                self._settle_changes()
+            self.checks.settle()
+        finally:
+            thread.settling = False
+
+    def _settle_changes(self) -> None:
+        changes, self._thread.changes = self._thread.changes, GraphChanges()
         self.checks.check_relations(changes.relations)
         self._update_entities(changes)
         self._update_edges(changes)
-        self.checks.settle()
 
     def _abandon(self) -> None:
         self._thread.changes = GraphChanges()
+        self._thread.rules = None
         self.checks.forget()
 
     def _update_entities(self, changes: GraphChanges) -> None:
@@ -222,10 +251,13 @@ class PostgresGraph(SqlGraph):
         shrunk = sorted({key[0] for key in changed if changes.chunks[key] < 0})
         for keys in _parts(shrunk):
             database.write(_DROP_FORMS, (keys,))
-        for keys in _parts(sorted({key[0] for key in changed})):
+        rules = self.rules()
+        given = sorted({*rules.names, *rules.types})
+        corrected = given, [*map(rules.names.get, given)], [*map(rules.types.get, given)]
+        for keys in _parts(sorted({key[0] for key in changed} | changes.renamed)):
             self.checks.check_forms(keys, changes.normal_forms)
             normal_forms = [changes.normal_forms.get(entity, "") for entity in keys]
-            database.write(_PUT_ENTITIES, (keys, normal_forms))
+            database.write(_PUT_ENTITIES, (keys, normal_forms, *corrected))
         for keys in _parts(shrunk):
             database.write(_DROP_ENTITIES, (keys,))
 

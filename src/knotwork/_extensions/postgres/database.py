@@ -116,8 +116,8 @@ _COMPACT_TOTALS = (
 _WRITTEN_TABLE = re.compile(r"(?:INSERT INTO|UPDATE|DELETE FROM)\s+(\w+)")
 _AGGREGATES = re.compile(r"\b(?:FROM|JOIN)\s+(?:entity|edge|relation)\b")
 _OF_ONE_DOCUMENT = re.compile(
-    r"document|section|chunk|document_field|document_page|ledger|mention|contribution|"
-    r"question|chunk_reading|description|(?:text|vector)_\w+"
+    r"document|section|chunk|document_field|document_page|ledger|(?:aside_)?mention|"
+    r"(?:aside_)?contribution|question|chunk_reading|description|(?:text|vector)_\w+"
 )
 
 
