@@ -7,6 +7,7 @@ that a store that lacks it stays valid.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -220,6 +221,13 @@ class CorrectionStore(Protocol):
 
     def kept(self, correction_id: str) -> str:
         """Return what was put with a correction for the time when it is undone; "" for nothing."""
+        ...
+
+    def alone(self) -> AbstractContextManager[None]:
+        """Return a transaction of the store beside which nobody else writes.
+
+        A document that is being written could otherwise miss a correction.
+        """
         ...
 
     def put(self, correction: Correction, *, form: str = "", kept: str = "") -> None:

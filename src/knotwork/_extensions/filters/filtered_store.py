@@ -695,8 +695,9 @@ class FilteredHomonyms(_FilteredPart[HomonymStore]):
 
 
 class FilteredCorrections(_FilteredPart[CorrectionStore]):
-    """The `CorrectionStore` of a filtered index, which shows none: they name whole documents."""
+    """The `CorrectionStore` of a filtered index, which shows none: they are about all documents."""
 
+    alone = refuse_to_write
     put = refuse_to_write
     remove = refuse_to_write
 

@@ -191,8 +191,8 @@ class Corrections:
             check_embedder(store, self._given.name)
             statement = self._statement(correction)
             vectors = self._vectors(statement)
-        with store.transaction():
-            before = self._state(correction)  # read first: the writers of a server take turns here
+        with held.alone():
+            before = self._state(correction)
             known = held.corrections()
             subject = subject_of(correction)
             current = in_effect(known).get(subject)
@@ -212,8 +212,8 @@ class Corrections:
         """Remove a correction and what follows from it, and return it. Raises UnknownName."""
         store, held = self._store, self._held
         found = self._recorded(correction_id)
-        with store.transaction():
-            before = self._state(found)  # read first: the writers of a server take turns here
+        with held.alone():
+            before = self._state(found)
             self._recorded(correction_id)  # nobody else has undone it
             kept = held.kept(found.id)
             held.remove([found.id])
@@ -276,10 +276,6 @@ class Corrections:
         kind = correction.kind
         if kind == "rename":
             form = normal_form(correction.name)
-            if not form:
-                raise ConfigError(
-                    f"`{correction.name}` has no letters or digits.", fix="Give another name."
-                )
             other = self._store.graph.lookup([form]).get(form)
             if other is not None and other.id != one.id:
                 raise ConfigError(

@@ -29,7 +29,7 @@ from knotwork._stores.sql.documents import (
     describe_holder,
     refuse_held,
 )
-from knotwork._stores.sql.graph import GraphChanges, GraphRules, SqlGraph
+from knotwork._stores.sql.graph import GraphChanges, SqlGraph
 from knotwork.errors import IdCollision
 from knotwork.records import KEYWORD_TYPES, content_id, id_to_int, int_to_id
 
@@ -168,12 +168,8 @@ _Key = TypeVar("_Key")
 
 
 class _Thread(threading.local):
-    """What the open transaction changes, and the rules by which it has filed contributions."""
-
     def __init__(self) -> None:
         self.changes = GraphChanges()
-        self.rules: GraphRules | None = None
-        self.settling = False
 
 
 class PostgresGraph(SqlGraph):
@@ -194,46 +190,23 @@ class PostgresGraph(SqlGraph):
     def _apply(self, changes: GraphChanges) -> None:
         """Leave the changes of a transaction to `settle`."""
 
-    def rules(self) -> GraphRules:
-        """Return the rules that the open transaction files by, since it began to."""
-        if self._thread.rules is None:
-            self._thread.rules = self.read_rules()
-        return self._thread.rules
-
-    def refile(self, before: GraphRules, after: GraphRules) -> None:
-        self._thread.rules = after
-        super().refile(before, after)
-
     def settle(self) -> None:
         """Apply the noted changes to entities and edges, under the lock of the index.
 
-        What was filed before a correction that another writer has made since is filed again.
         Raises IdCollision if new ids are those of something else.
         """
-        thread = self._thread
-        if thread.settling or not (thread.changes or self.checks.is_due):
+        changes = self._thread.changes
+        if not changes and not self.checks.is_due:
             return
-        thread.settling = True
-        try:
-            self._database.lock_shared()
-            self._settle_changes()
-            used = thread.rules
-            if used is not None and (rules := self.read_rules()) != used:
-                self.refile(used, rules)
-                self._settle_changes()
-            self.checks.settle()
-        finally:
-            thread.settling = False
-
-    def _settle_changes(self) -> None:
-        changes, self._thread.changes = self._thread.changes, GraphChanges()
+        self._thread.changes = GraphChanges()
+        self._database.lock_shared()
         self.checks.check_relations(changes.relations)
         self._update_entities(changes)
         self._update_edges(changes)
+        self.checks.settle()
 
     def _abandon(self) -> None:
         self._thread.changes = GraphChanges()
-        self._thread.rules = None
         self.checks.forget()
 
     def _update_entities(self, changes: GraphChanges) -> None:

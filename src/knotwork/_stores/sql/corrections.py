@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection
+from contextlib import AbstractContextManager
 from dataclasses import asdict
 
 from knotwork._stores.capabilities import SetAside
@@ -39,7 +40,7 @@ class SqlCorrections(SqlPart):
     def __init__(self, database: SqlDatabase, graph: SqlGraph) -> None:
         super().__init__(database)
         self._graph = graph
-        graph.read_rules = self._read_rules
+        graph.rules = self._read_rules
 
     def corrections(self) -> list[Correction]:
         return list(self._once(self._read))
@@ -47,6 +48,9 @@ class SqlCorrections(SqlPart):
     def kept(self, correction_id: str) -> str:
         rows = self._database.rows(_KEPT, (id_to_int(correction_id),))
         return str(rows[0][0]) if rows else ""
+
+    def alone(self) -> AbstractContextManager[None]:
+        return self._database.alone()
 
     def put(self, correction: Correction, *, form: str = "", kept: str = "") -> None:
         key = id_to_int(entity_id(form)) if form else 0
@@ -56,13 +60,13 @@ class SqlCorrections(SqlPart):
             before = self._graph.rules()
             ((last,),) = self._database.rows(_LAST)
             self._database.write(_PUT, (ids[0], last + 1, ids[1], key, body, kept))
-            self._graph.refile(before, self._read_rules())
+            self._graph.refile(before, self._graph.rules())
 
     def remove(self, correction_ids: Collection[str]) -> None:
         with self._database.transaction():
             before = self._graph.rules()
             self._database.write(_REMOVE, (key_list(correction_ids),))
-            self._graph.refile(before, self._read_rules())
+            self._graph.refile(before, self._graph.rules())
 
     def set_aside(self) -> SetAside:
         relations = (

@@ -484,8 +484,8 @@ class SqlGraph(SqlPart):
         super().__init__(database)
         self.checks = checks or SqlIdChecks(database)
         self._names: dict[int, str] = {}
-        self.read_rules: Callable[[], GraphRules] = GraphRules
-        """What reads the rules; `SqlCorrections` sets it."""
+        self.rules: Callable[[], GraphRules] = GraphRules
+        """Returns what corrections change; `SqlCorrections` sets it."""
 
     def upsert(
         self, *, mentions: Iterable[Mention] = (), relations: Iterable[Relation] = ()
@@ -511,10 +511,6 @@ class SqlGraph(SqlPart):
                 for sql in _DROP_ASIDE.values():
                     self._database.write(sql, bound)
             self._apply(changes)
-
-    def rules(self) -> GraphRules:
-        """Return what corrections change, in the open transaction."""
-        return self.read_rules()
 
     def refile(self, before: GraphRules, after: GraphRules) -> None:
         """Set aside what chunks contribute to what is hidden or removed now; take back the rest.
