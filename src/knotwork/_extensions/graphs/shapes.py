@@ -56,8 +56,7 @@ CORRECTION = Shape(
     "author=correction.author made=correction.made entity_ids=correction.entity_ids "
     "other_ids=correction.other_ids applied reason note",
     made=Annotated[str, "The time in UTC, as in 2026-03-01T12:00:00Z."],
-    entity_ids=Annotated[list[str], "The entity, then those that were merged with it."],
-    other_ids=list[str],
+    entity_ids=Annotated[tuple[str, ...], "The entity, then those that were merged with it."],
 )
 CORRECTION_LIST = Shape(
     "CorrectionList", None, "Corrections, the newest first.", corrections=CORRECTION.many
