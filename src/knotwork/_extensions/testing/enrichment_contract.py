@@ -231,19 +231,12 @@ def _mentioning_chunks(store: Store, *uris: str) -> list[str]:
     return chunks
 
 
-def sample_correction(
-    kind: str, entity: str, other: str = "", *, number: int = 0, **said: str
-) -> Correction:
-    """Return a correction of entities, given by their normal forms; ``number`` is its id."""
-    forms = ((entity,), (other,) if other else ())
-    named = said.get("name", ""), said.get("type", "")
-    identifier = content_id(kind, entity, other, said.get("relation", ""), *named, number)
-    made = "2026-03-01T12:00:00Z"
-    return Correction(identifier, kind, entity, other, made=made, **said, **_forms(*forms))
-
-
-def _forms(one: tuple[str, ...], other: tuple[str, ...]) -> Any:  # noqa: ANN401
-    return {"forms": one, "other_forms": other}
+def sample_correction(kind: str, entity: str, other: str = "", **said: str) -> Correction:
+    """Return a correction of entities, given by their normal forms."""
+    identifier = content_id(kind, entity, other, *said.values())
+    fields: dict[str, Any] = {**said, "made": "2026-03-01T12:00:00Z", "forms": (entity,)}
+    others = (other,) if other else ()
+    return Correction(identifier, kind, entity, other, other_forms=others, **fields)
 
 
 class CorrectionStoreContract:
@@ -323,7 +316,8 @@ class CorrectionStoreContract:
         graph.remove_documents(graph.documents.document_ids())
         assert held.set_aside() == (frozenset(), frozenset())
         held.remove([correction.id for correction in self.CORRECTIONS])
-        assert list(graph.graph.edges()) == graph.graph.find() == []
+        assert list(graph.graph.edges()) == []
+        assert graph.graph.find() == []
 
     def test_the_last_correction_of_a_thing_is_in_effect(self, graph: Store) -> None:
         held = require_corrections(graph)
