@@ -66,10 +66,10 @@ def correct(
 
 
 @command(short_help="List the corrections of the graph, or import them.")
-@click.option("--lines", is_flag=True, help="Print one correction a line, as JSON, for --load.")
-@path_option("--load", metavar="FILE", help="Record the corrections in FILE, as --lines wrote it.")
+@click.option("--lines", is_flag=True, help="Print a line of JSON for each.")
+@path_option("--load", metavar="FILE", help="Record those that --lines wrote.")
 def corrections(session: Session, *, lines: bool, load: Path | None) -> None:
-    """List the corrections of the graph with author and time, the newest first.
+    """List the corrections of the graph, the newest first.
 
     --lines and --load carry them to another index: they apply to what it has of the same names.
     $ knotwork graph corrections
@@ -98,7 +98,7 @@ def corrections(session: Session, *, lines: bool, load: Path | None) -> None:
 @command(short_help="Undo a correction of the graph.")
 @click.argument("correction", metavar="ID")
 def undo(session: Session, *, correction: str) -> None:
-    """Undo the correction with this id: the graph is as without it.
+    """Undo a correction: the graph is as before.
 
     $ knotwork graph corrections
     $ knotwork graph undo 5c1d3f0a7b2e4d68
