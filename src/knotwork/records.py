@@ -7,7 +7,8 @@ same order, so all stores break ties in the same way.
 Extractors write *contributions*: a `Mention`, `Relation` or `Description` belongs to one chunk. A
 store aggregates them (an `Entity` is the sum of its mentions, an `Edge` the sum of its relations),
 so that removing a chunk removes exactly what only it supported. `ChunkReading` and `EntitySummary`
-record the work of a model; `SameAs` and `Homonym` record which entities to merge or split.
+record the work of a model; `SameAs` and `Homonym` record which entities to merge or split, and
+`Correction` what a person changed.
 
 A filter is a tree of conditions on fields. Documents have the fields of their front matter or file
 metadata, and some derived ones; `knotwork._stores.fields` lists them.
@@ -59,6 +60,7 @@ __all__ = [
     "Condition",
     "Conflict",
     "ConflictingClaim",
+    "Correction",
     "Description",
     "Direction",
     "Document",
@@ -1464,6 +1466,43 @@ class SameAs:
     def by_person(self) -> bool:
         """True if a person made or undid the decision."""
         return self.undone or self.source == PERSON_SOURCE
+
+
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """A change that a person made to the graph, recorded by names.
+
+    ``kind`` is "rename", "merge", "split", "retype", "hide", "pin", "add_relation" or
+    "remove_relation". It is about ``entity``, and in a merge, a split or a relation about
+    ``other``, the end of the ``relation``. A rename gives the ``name``, a retype the ``type``, and
+    ``was`` is what the documents say instead. ``made`` is a time in UTC, as in
+    "2026-03-01T12:00:00Z". ``forms`` and ``other_forms`` are the normal forms of the entities, the
+    named one first, then those that were merged with it. So a correction applies to whatever the
+    documents say of them later.
+    """
+
+    id: str
+    kind: str
+    entity: str
+    other: str = ""
+    relation: str = ""
+    name: str = ""
+    type: str = ""
+    was: str = ""
+    author: str = ""
+    made: str = ""
+    forms: tuple[str, ...] = ()
+    other_forms: tuple[str, ...] = ()
+
+    @property
+    def entity_ids(self) -> tuple[str, ...]:
+        """The ids of the entities, the named one first."""
+        return tuple(map(entity_id, self.forms))
+
+    @property
+    def other_ids(self) -> tuple[str, ...]:
+        """The ids of the other entities, the named one first."""
+        return tuple(map(entity_id, self.other_forms))
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from knotwork._extensions.testing.contents_contract import ContentsContract
 from knotwork._extensions.testing.cypher_contract import CypherContract, PropertyGraphContract
 from knotwork._extensions.testing.enrichment_contract import (
     CommunityStoreContract,
+    CorrectionStoreContract,
     HomonymStoreContract,
     QuestionStoreContract,
     ReadingStoreContract,
@@ -65,6 +66,10 @@ class TestVectorReplacement(VectorReplacementContract):
 
 
 class TestCommunities(CommunityStoreContract):
+    pass
+
+
+class TestCorrections(CorrectionStoreContract):
     pass
 
 

@@ -52,6 +52,7 @@ from knotwork._stores.base import (
     require_readings,
     tables_of,
 )
+from knotwork._stores.corrections import entity_text, former_names
 from knotwork._stores.removal import remove_vectors
 from knotwork.errors import IdCollision, LoadError
 from knotwork.records import GRAPH_URI, Chunk, Document, Entity
@@ -323,12 +324,12 @@ def commit_documents(
         if resolutions is not None and RULES_META in store.meta():
             resolutions.touch(mentioned)  # before the first resolution, all names are new
         if batch:
-            _outdate_communities(store)
+            outdate_communities(store)
         refresh_entities(store, before, embedding, names)
         store.ledger.put([*map(indexed_entry, batch), *entries])
 
 
-def _outdate_communities(store: Store) -> None:
+def outdate_communities(store: Store) -> None:
     """Mark communities as outdated.
 
     They stay so even if the documents become what they were: whatever only a removed document
@@ -346,7 +347,7 @@ def remove_sources(store: Store, entries: Sequence[LedgerEntry]) -> None:
         chunks = [i for found in store.documents.chunk_ids_of(ids).values() for i in found]
         before = entities_before(store, chunks, set())
         store.remove_documents(ids)
-        _outdate_communities(store)
+        outdate_communities(store)
         refresh_entities(store, before, None)
         store.ledger.remove([entry.uri for entry in entries])
     drop_tables(store, [entry.uri for entry in entries])
@@ -441,8 +442,9 @@ def refresh_entities(
     after = store.graph.entities(before.ids)
     gone = before.ids - after.keys()
     store.texts("entity").remove(gone)
+    former = former_names(store)
     store.texts("entity").add(
-        (entity.id, entity.name)
+        (entity.id, entity_text(entity.name, former.get(entity.id)))
         for entity in after.values()
         if entity.id in before.removed
         or entity.id not in before.entities

@@ -194,7 +194,7 @@ class Embedding:
 
     def entity_row(self, entity: Entity, row: FloatMatrix) -> VectorRow:
         """Return what the index stores of an entity with this vector of its normal form."""
-        return entity.id, content_id("name", self.name, entity.normal_form), np.atleast_2d(row)
+        return entity_row(self.name, entity, row)
 
     def embed_entities(self, entities: Sequence[Entity]) -> list[VectorRow]:
         """Return what the index stores of entities, whose names are embedded."""
@@ -202,6 +202,11 @@ class Embedding:
             return []
         rows = self.embed_names([entity.normal_form for entity in entities])
         return [self.entity_row(entity, row) for entity, row in zip(entities, rows, strict=True)]
+
+
+def entity_row(embedder: str, entity: Entity, row: FloatMatrix) -> VectorRow:
+    """Return what an index stores of an entity with the vector of its normal form."""
+    return entity.id, content_id("name", embedder, entity.normal_form), np.atleast_2d(row)
 
 
 def _usable(vectors: PassageVectors) -> PassageVectors:

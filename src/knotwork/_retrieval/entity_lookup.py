@@ -25,6 +25,7 @@ from knotwork._retrieval.evidence_builder import SHOWN_SENTENCES
 from knotwork._retrieval.question import Question, read_question
 from knotwork._retrieval.weights import DEFAULT_WEIGHTS
 from knotwork._stores.base import Store
+from knotwork._stores.corrections import entity_text, former_names
 from knotwork._stores.resolutions import read_senses
 from knotwork._text.names import normal_form
 from knotwork._text.terms import content_terms, terms
@@ -204,7 +205,7 @@ def resolve_names(store: Store, names: Sequence[str]) -> list[str]:
     for name, form in forms.items():
         seed = found[form].id if form in found else _by_words(store, name)
         if seed is None:
-            raise UnknownName("entity", name, nearest=_suggest_names(store, name))
+            raise UnknownName("entity", name, nearest=suggest_names(store, name))
         seeds[seed] = None
         merged = read_merged_entities_of(store, [seed])
         edges = store.graph.neighbours([seed], direction="out", types=[EdgeType.RELATES])
@@ -218,10 +219,13 @@ def _by_words(store: Store, name: str) -> str | None:
     if not wanted:
         return None
     found = entities_in_order(store.texts("entity").search(name, k=_TEXT_HITS), store)
-    return next((key for key, e in found.items() if wanted <= set(terms(e.name))), None)
+    former = former_names(store)
+    texts = {key: entity_text(e.name, former.get(key)) for key, e in found.items()}
+    return next((key for key, text in texts.items() if wanted <= set(terms(text))), None)
 
 
-def _suggest_names(store: Store, name: str) -> list[str]:
+def suggest_names(store: Store, name: str) -> list[str]:
+    """Return the names of entities that are nearest to an unknown one."""
     found = entities_in_order(store.texts("entity").search(name, k=_MOST_SUGGESTIONS), store)
     by_words = [entity.name for entity in found.values()]
     known = {node.name for node in store.graph.find(label=Label.ENTITY, limit=_SCANNED_NAMES)}

@@ -407,6 +407,7 @@ require_readings = _required(lambda parts: parts.readings, "readings by a langua
 require_questions = _required(lambda parts: parts.questions, "questions of chunks")
 require_resolutions = _required(lambda parts: parts.resolutions, "merged entities")
 require_homonyms = _required(lambda parts: parts.homonyms, "homonyms")
+require_corrections = _required(lambda parts: parts.corrections, "corrections of the graph")
 require_property_graphs = _required(lambda parts: parts.property_graphs, "imported graphs")
 require_fields = _required(lambda parts: parts.fields, "filters")
 require_cypher = _required(lambda parts: parts.cypher, "Cypher")

@@ -7,6 +7,7 @@ that a store that lacks it stays valid.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -16,6 +17,7 @@ from knotwork.records import (
     ChunkReading,
     Community,
     CommunityReport,
+    Correction,
     Description,
     EntitySummary,
     Homonym,
@@ -194,6 +196,54 @@ class HomonymStore(Protocol):
         ...
 
 
+class SetAside(NamedTuple):
+    """What documents say of hidden ``entities`` (ids) and removed ``relations`` (source, relation,
+    target).
+    """
+
+    entities: frozenset[str]
+    relations: frozenset[tuple[str, str, str]]
+
+
+class CorrectionStore(Protocol):
+    """What persons changed in the graph; writes join the transaction of the store.
+
+    The graph is what documents contribute, changed by the corrections in effect
+    (`knotwork._stores.corrections`): hidden entities and removed relations are not in it, also if
+    documents bring them later, and entities have the names and types that they were given. What
+    else follows from a correction, such as decisions on merged entities, full text and vectors, is
+    written by its caller.
+    """
+
+    def corrections(self) -> list[Correction]:
+        """Return all corrections, the oldest first."""
+        ...
+
+    def kept(self, correction_id: str) -> str:
+        """Return what was put with a correction for the time when it is undone; "" for nothing."""
+        ...
+
+    def alone(self) -> AbstractContextManager[None]:
+        """Return a transaction of the store beside which nobody else writes.
+
+        A document that is being written could otherwise miss a correction.
+        """
+        ...
+
+    def put(self, correction: Correction, *, form: str = "", kept: str = "") -> None:
+        """Add a correction as the newest one, and replace the one with its id.
+
+        `GraphStore.lookup` finds the entity by the normal form ``form`` too.
+        """
+
+    def remove(self, correction_ids: Collection[str]) -> None:
+        """Remove corrections; the graph is as without them."""
+
+    def set_aside(self) -> SetAside:
+        """Return what documents say and the graph does not show."""
+        ...
+
+
 OWN_GRAPH = ""
 """The name of the graph that an index builds from its documents; see `CypherRunner`."""
 
@@ -325,6 +375,7 @@ class Capabilities:
     questions: QuestionStore | None = None
     resolutions: ResolutionStore | None = None
     homonyms: HomonymStore | None = None
+    corrections: CorrectionStore | None = None
     property_graphs: PropertyGraphStore | None = None
     fields: FieldStore | None = None
     links: LinkStore | None = None

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from knotwork._extensions.testing.embedders import HashingEmbedder
     from knotwork._extensions.testing.enrichment_contract import (
         CommunityStoreContract,
+        CorrectionStoreContract,
         HomonymStoreContract,
         QuestionStoreContract,
         ReadingStoreContract,
@@ -53,8 +54,8 @@ _HOMES = {
     "_extensions.testing.contents_contract": "ContentsContract",
     "_extensions.testing.cypher_contract": "CypherContract PropertyGraphContract",
     "_extensions.testing.embedders": "HashingEmbedder",
-    "_extensions.testing.enrichment_contract": "CommunityStoreContract HomonymStoreContract "
-    "QuestionStoreContract ReadingStoreContract ResolutionStoreContract",
+    "_extensions.testing.enrichment_contract": "CommunityStoreContract CorrectionStoreContract "
+    "HomonymStoreContract QuestionStoreContract ReadingStoreContract ResolutionStoreContract",
     "_extensions.testing.extractor_contract": "ExtractorContract",
     "_extensions.testing.field_contract": "FieldStoreContract",
     "_extensions.testing.graph_contract": "ExplorationContract GraphStoreContract",
@@ -77,6 +78,7 @@ __all__ = [
     "ChatModelContract",
     "CommunityStoreContract",
     "ContentsContract",
+    "CorrectionStoreContract",
     "CypherContract",
     "EmbedderContract",
     "ExplorationContract",

@@ -40,11 +40,13 @@ from knotwork._stores.base import (
 from knotwork._stores.capabilities import (
     Capabilities,
     CommunityStore,
+    CorrectionStore,
     HomonymStore,
     PropertyGraphStore,
     QuestionStore,
     ReadingStore,
     ResolutionStore,
+    SetAside,
 )
 from knotwork._stores.fields import (
     URI,
@@ -69,6 +71,7 @@ from knotwork.records import (
     CommunityReport,
     Comparison,
     Condition,
+    Correction,
     Description,
     Direction,
     Document,
@@ -691,6 +694,24 @@ class FilteredHomonyms(_FilteredPart[HomonymStore]):
         return found
 
 
+class FilteredCorrections(_FilteredPart[CorrectionStore]):
+    """The `CorrectionStore` of a filtered index, which shows none: they are about all documents."""
+
+    alone = refuse_to_write
+    put = refuse_to_write
+    remove = refuse_to_write
+
+    def corrections(self) -> list[Correction]:
+        return []
+
+    def kept(self, correction_id: str) -> str:
+        del correction_id
+        return ""
+
+    def set_aside(self) -> SetAside:
+        return SetAside(frozenset(), frozenset())
+
+
 class FilteredReadings(_FilteredPart[ReadingStore]):
     """The `ReadingStore` of a filtered index."""
 
@@ -783,6 +804,7 @@ class FilteredStore:
             questions=_kept(whole.questions, lambda held: FilteredQuestions(held, selection)),
             resolutions=_kept(whole.resolutions, lambda held: FilteredResolutions(held, graph)),
             homonyms=_kept(whole.homonyms, lambda held: FilteredHomonyms(held, selection)),
+            corrections=_kept(whole.corrections, lambda held: FilteredCorrections(held, selection)),
             property_graphs=_kept(
                 whole.property_graphs,
                 lambda held: FilteredPropertyGraphs(held, fields, selection),

@@ -26,6 +26,7 @@ from knotwork._cli.session import (
     text_option,
 )
 from knotwork._cli.views import Line, Part, Table, count_of, each, note
+from knotwork._extensions.graphs.correction_commands import correct, corrections, undo
 from knotwork._extensions.graphs.explore_commands import shortest_paths, show_rows_of
 from knotwork._shapes.base import fields_of
 from knotwork._text.visible import escape_unsafe_xml
@@ -280,10 +281,10 @@ _DELIMITER_NAMES = {"tab": "\t", "\\t": "\t", "space": " "}
 
 @command_group()
 def graph_command() -> None:
-    """Count, import, export or mirror the graph, merge entities, and connect other graphs."""
+    """Count, correct, import, export or mirror the graph, and connect other graphs."""
 
 
-for further in (shortest_paths, names, merge, split):
+for further in (shortest_paths, names, merge, split, correct, corrections, undo):
     graph_command.add_command(further)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from knotwork._stores.base import Store
+from knotwork._stores.base import Store, require_resolutions
 from knotwork.errors import ConfigError
 from knotwork.records import Verdict
 
@@ -59,14 +59,11 @@ class Entities:
     def merge(self, one: str, other: str) -> NamedDecision:
         """Merge the entities of two names for good, and return the decision.
 
-        The decision is stored but ``refused`` while other decisions keep apart what it would merge.
+        It is a correction, which `kb.graph.undo` reverts. The decision is stored but ``refused``
+        while other decisions keep apart what it would merge.
         Raises ConfigError if both names mean the same entity.
         """
-        from knotwork._indexing.resolution.resolver import decide
-
-        first, second = self._two(one, other)
-        decide(self._store, first, second, Verdict.SAME)
-        return self._decided(first, second)
+        return self._decide("merge", *self._two(one, other))
 
     def split(self, one: str, other: str) -> NamedDecision:
         """Keep the entities of two names apart for good, and return the decision.
@@ -74,11 +71,7 @@ class Entities:
         Overrides rules, models and `merge`, which also reverts it. Raises ConfigError if
         both names mean the same entity.
         """
-        from knotwork._indexing.resolution.resolver import undo
-
-        first, second = self._two(one, other)
-        undo(self._store, first, second)
-        return self._decided(first, second)
+        return self._decide("split", *self._two(one, other))
 
     def _meant(self, names: str | Sequence[str]) -> list[str] | None:
         """Return the entity id of each name; None without names."""
@@ -99,9 +92,18 @@ class Entities:
             )
         return first, second
 
-    def _decided(self, first: str, second: str) -> NamedDecision:
-        from knotwork._indexing.resolution.resolver import read_same_names
+    def _decide(self, kind: str, first: str, second: str) -> NamedDecision:
+        from knotwork._extensions.graphs.corrections import Corrections
+        from knotwork._indexing.resolution.resolver import decide, read_same_names, undo
 
+        require_resolutions(self._store)
+        if self._store.capabilities.corrections is not None:
+            corrections = Corrections(self._store)
+            corrections.record(corrections.make(kind, first, other=second))
+        elif kind == "merge":
+            decide(self._store, first, second, Verdict.SAME)
+        else:
+            undo(self._store, first, second)
         known = read_same_names(self._store, [first])
         every = (*known.apart, *(d for thing in known.things for d in thing.decisions))
         return next(d for d in every if set(d.decision.pair) == {first, second})

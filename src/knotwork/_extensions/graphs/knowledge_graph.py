@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +13,7 @@ from knotwork._inference.model_registry import NO_EMBEDDER
 from knotwork._run import Steps, Verb
 from knotwork._stores.base import Store, require_cypher
 from knotwork._stores.capabilities import OWN_GRAPH
+from knotwork._stores.corrections import SHOW
 from knotwork._stores.links import linked_documents, links_to, resolve_links
 from knotwork._synthesis.ask_request import LocalModels
 from knotwork.errors import UnknownName
@@ -28,6 +29,7 @@ from knotwork.records import (
 )
 
 if TYPE_CHECKING:
+    from knotwork._extensions.graphs.corrections import Corrections, RecordedCorrection
     from knotwork._extensions.graphs.editable_graph import Graph
     from knotwork._extensions.graphs.graph_import.graph_importer import GraphImportReport
     from knotwork._extensions.graphs.servers.mirror import MirrorReport
@@ -166,6 +168,64 @@ class KnowledgeGraph:
 
         ends = (resolve_names(self._store, [name]) for name in (one, other))
         return find_shortest_paths(self._store, *ends, limit=limit)
+
+    def correct(
+        self,
+        kind: str,
+        entity: str,
+        *,
+        other: str = "",
+        relation: str = "",
+        name: str = "",
+        type: str = "",  # noqa: A002
+        author: str = "",
+    ) -> RecordedCorrection:
+        """Correct the graph by hand, and return the correction; `undo` reverts it.
+
+        ``entity`` and ``other`` are names or ids. ``kind`` is "rename" (with ``name``), "retype"
+        (``type``), "merge" or "split" (``other``), "hide", "pin", "add_relation" or
+        "remove_relation" (``relation`` and ``other``); "show" undoes a "hide". A correction stays
+        in effect whatever is indexed or deleted. One that is in effect is not recorded again.
+        ``author`` is "local" by default.
+
+        Raises UnknownName for an unknown kind, entity or relation, ConfigError if a correction
+        lacks something or says what is so, SchemaMismatch, StoreReadOnly, StoreBusy.
+        """
+        corrections = self._corrections()
+        if kind == SHOW:
+            return corrections.show(entity)
+        made = corrections.make(
+            kind, entity, other=other, relation=relation, name=name, type=type, author=author
+        )
+        return corrections.record(made)
+
+    def corrections(self) -> list[RecordedCorrection]:
+        """Return the corrections of the graph, the oldest first."""
+        return self._corrections().listed()
+
+    def undo(self, correction: str) -> RecordedCorrection:
+        """Remove a correction, given by its id, and return it; the graph is as without it.
+
+        Raises UnknownName.
+        """
+        return self._corrections().undo(correction)
+
+    def import_corrections(self, lines: Iterable[str]) -> list[RecordedCorrection]:
+        """Record the corrections of another index, from lines of `knotwork graph corrections`.
+
+        What the documents of this index do not mention is recorded too, and applies once they do.
+        Raises ConfigError for a line that is not a correction, before anything is recorded.
+        """
+        from knotwork._extensions.graphs.corrections import parse_corrections
+
+        corrections = self._corrections()
+        return [corrections.record(found) for found in parse_corrections(lines)]
+
+    def _corrections(self) -> Corrections:
+        from knotwork._extensions.graphs.corrections import Corrections
+
+        wanted = self._settings.embedding.model != NO_EMBEDDER
+        return Corrections(self._store, Embedding(self._models.embedder, wanted=wanted))
 
     def query(
         self,

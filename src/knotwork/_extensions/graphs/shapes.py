@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
+from knotwork._extensions.graphs.corrections import RecordedCorrection
 from knotwork._indexing.resolution.resolver import MergedEntity, NamedDecision, SameNames
 from knotwork._retrieval.entity_lookup import DossierPassage
 from knotwork._shapes.base import Json, Rounded, Shape, rounded, typed
@@ -44,6 +45,21 @@ NAMES = Shape(
     "Merged entities, and names that are kept apart.",
     compared=Annotated[bool, "False if names were never compared."],
     waiting=Annotated[int, "Number of entities that changed since names were compared."],
+)
+CORRECTION = Shape(
+    "CorrectionShape",
+    RecordedCorrection,
+    "A correction of the graph by hand. ``entity`` and ``other`` are names as they were, ``was`` "
+    "the name or type that the documents give; ``reason`` says why it is not applied.",
+    "id=correction.id kind=correction.kind entity=correction.entity other=correction.other "
+    "relation=correction.relation name=correction.name type=correction.type was=correction.was "
+    "author=correction.author made=correction.made entity_ids=correction.entity_ids "
+    "other_ids=correction.other_ids applied reason note",
+    made=Annotated[str, "The time in UTC, as in 2026-03-01T12:00:00Z."],
+    entity_ids=Annotated[tuple[str, ...], "The entity, then those that were merged with it."],
+)
+CORRECTION_LIST = Shape(
+    "CorrectionList", None, "Corrections, the newest first.", corrections=CORRECTION.many
 )
 SOURCE = Shape(
     "SourceShape",

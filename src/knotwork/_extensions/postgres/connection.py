@@ -301,13 +301,16 @@ class _TypedTextDumper(_TextDumper):
 
 
 class _BoolDumper(Dumper):
-    """Sends a truth value as a number: columns of SQLite have no other type for it."""
+    """Sends a truth value as a number: columns of SQLite have no other type for it.
+
+    COPY uses it for all numbers of its type.
+    """
 
     format = Format.BINARY
     oid = _INT8_OID
 
     def dump(self, obj: bool) -> bytes:
-        return int(obj).to_bytes(8, "big")
+        return int(obj).to_bytes(8, "big", signed=True)
 
 
 class _TextLoader(Loader):

@@ -127,9 +127,11 @@ _PUT_ENTITIES = f"""
         ORDER BY t.entity, t.times DESC, t.type
     )
     INSERT INTO entity AS e (id, chunk_count, name, type, normal_form)
-    SELECT c.entity, c.chunks, n.name, coalesce(b.type, ''), d.normal_form
+    SELECT c.entity, c.chunks, coalesce(g.name, n.name), coalesce(g.type, b.type, ''), d.normal_form
     FROM counted c JOIN changed d ON d.id = c.entity JOIN named n ON n.entity = c.entity
-    LEFT JOIN best b ON b.entity = c.entity ORDER BY c.entity
+    LEFT JOIN best b ON b.entity = c.entity
+    LEFT JOIN unnest($3::bigint[], $4::text[], $5::text[]) AS g (id, name, type) ON g.id = c.entity
+    ORDER BY c.entity
     ON CONFLICT (id) DO UPDATE SET
         chunk_count = excluded.chunk_count, name = excluded.name, type = excluded.type
 """  # noqa: S608
@@ -222,10 +224,13 @@ class PostgresGraph(SqlGraph):
         shrunk = sorted({key[0] for key in changed if changes.chunks[key] < 0})
         for keys in _parts(shrunk):
             database.write(_DROP_FORMS, (keys,))
-        for keys in _parts(sorted({key[0] for key in changed})):
+        rules = self.rules()
+        given = sorted({*rules.names, *rules.types})
+        corrected = given, [*map(rules.names.get, given)], [*map(rules.types.get, given)]
+        for keys in _parts(sorted({key[0] for key in changed} | changes.renamed)):
             self.checks.check_forms(keys, changes.normal_forms)
             normal_forms = [changes.normal_forms.get(entity, "") for entity in keys]
-            database.write(_PUT_ENTITIES, (keys, normal_forms))
+            database.write(_PUT_ENTITIES, (keys, normal_forms, *corrected))
         for keys in _parts(shrunk):
             database.write(_DROP_ENTITIES, (keys,))
 

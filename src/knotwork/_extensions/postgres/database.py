@@ -16,7 +16,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import lru_cache
 from itertools import chain
 from typing import Any
@@ -90,6 +90,7 @@ _WRITE = (
     "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;"
     " SELECT pg_advisory_xact_lock_shared({lock}, {number})"
 )
+_WRITE_ALONE = _WRITE.replace("lock_shared", "lock")
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.05, 1.0
 _GENERATION = "generation"
 _COMPACTED_EVERY = 256
@@ -116,8 +117,8 @@ _COMPACT_TOTALS = (
 _WRITTEN_TABLE = re.compile(r"(?:INSERT INTO|UPDATE|DELETE FROM)\s+(\w+)")
 _AGGREGATES = re.compile(r"\b(?:FROM|JOIN)\s+(?:entity|edge|relation)\b")
 _OF_ONE_DOCUMENT = re.compile(
-    r"document|section|chunk|document_field|document_page|ledger|mention|contribution|"
-    r"question|chunk_reading|description|(?:text|vector)_\w+"
+    r"document|section|chunk|document_field|document_page|ledger|(?:aside_)?mention|"
+    r"(?:aside_)?contribution|question|chunk_reading|description|(?:text|vector)_\w+"
 )
 
 
@@ -312,13 +313,19 @@ class PostgresDatabase(SqlDatabase):
         finally:
             self._end(thread, "COMMIT")
 
-    @contextmanager
-    def transaction(self) -> Iterator[None]:
+    def transaction(self) -> AbstractContextManager[None]:
         """Commit all writes of the block or none; nested use joins the outer transaction.
 
         Raises StoreBusy if another writer holds a lock for too long, StoreReadOnly if the index was
         opened for reading, StoreUnavailable if the connection breaks: the block is rolled back.
         """
+        return self._writing(_WRITE)
+
+    def alone(self) -> AbstractContextManager[None]:
+        return self._writing(_WRITE_ALONE)
+
+    @contextmanager
+    def _writing(self, begin: str) -> Iterator[None]:
         thread = self._local()
         if thread.writing:
             yield
@@ -335,7 +342,7 @@ class PostgresDatabase(SqlDatabase):
             )
         check_cancelled()
         with translated_errors(self.label):
-            begin = _WRITE.format(lock=REPLACING_LOCK, number=self.number)
+            begin = begin.format(lock=REPLACING_LOCK, number=self.number)
             thread.connection = self._retried(_begin(begin), keep=True)
         thread.writing = True
         did_write = False

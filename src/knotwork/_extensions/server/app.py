@@ -23,6 +23,7 @@ from knotwork._extensions.server.pages import add_pages
 from knotwork._extensions.server.responses import ErrorEnvelope, handle_errors
 from knotwork._extensions.server.routes import (
     ask,
+    corrections,
     documents,
     evaluations,
     graph,
@@ -39,7 +40,7 @@ from knotwork.errors import KnotworkError
 API = "/api/v1"
 _ROUTES = (
     *(workspaces.router, documents.router, jobs.router, ask.router, ask.memories, graph.router),
-    evaluations.router,
+    *(corrections.router, evaluations.router),
 )
 Responses = dict[int | str, dict[str, Any]]
 _MOST_BODY_BYTES = 1 * MEGABYTE

@@ -30,6 +30,7 @@ from knotwork._indexing.commit import CONTENT_META
 from knotwork._indexing.communities.detection import NAMES_META
 from knotwork._shapes.base import Json
 from knotwork._stores.base import Store
+from knotwork._stores.corrections import read_corrections
 from knotwork.records import ENTITY_EDGES, Community, content_id, id_to_int, int_to_id
 
 Floats = NDArray[np.float32]
@@ -142,13 +143,15 @@ LAYOUT_VERSION = "circles-1"
 
 
 def map_key(store: Store) -> str:
-    """Return a hash that changes whenever the communities change, and with them the map."""
+    """Return a hash that changes whenever communities or corrections do, and with them the map."""
     communities = store.capabilities.communities
     if communities is None:
         return content_id(LAYOUT_VERSION)
     meta = store.meta()
     levels = (" ".join(level) for level in communities.levels())
-    return content_id(LAYOUT_VERSION, meta.get(CONTENT_META, ""), meta.get(NAMES_META, ""), *levels)
+    corrected = " ".join(correction.id for correction in read_corrections(store))
+    built = meta.get(CONTENT_META, ""), meta.get(NAMES_META, ""), corrected
+    return content_id(LAYOUT_VERSION, *built, *levels)
 
 
 def build_map(store: Store, key: str) -> GraphMap:

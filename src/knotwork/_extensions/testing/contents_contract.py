@@ -10,7 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from knotwork._extensions.testing.enrichment_contract import sample_community, sample_report
+from knotwork._extensions.testing.enrichment_contract import (
+    sample_community,
+    sample_correction,
+    sample_report,
+)
 from knotwork._extensions.testing.store_contract import (
     add_document,
     sample_document,
@@ -24,6 +28,7 @@ from knotwork._stores.base import (
     LedgerEntry,
     Store,
     require_communities,
+    require_corrections,
     require_homonyms,
     require_property_graphs,
     require_questions,
@@ -58,6 +63,12 @@ def _decision(one: str, other: str, verdict: Verdict = Verdict.SAME, **options: 
 
 def fill_store(store: Store, *, documents: int = 12) -> None:
     """Write something to every part of a store, also what only a history of changes leaves."""
+    for correction in (
+        sample_correction("rename", "eve", name="Eva"),
+        sample_correction("hide", "fay"),
+        sample_correction("remove_relation", "dee", "hub", relation="of"),
+    ):
+        require_corrections(store).put(correction, kept="kept")
     for number in range(documents):
         _add_rich_document(store, number)
     gone = add_document(store, "gone.md", ["Zoe", "Yan", "Ada"])
@@ -119,6 +130,7 @@ def _add_rich_document(store: Store, number: int) -> None:
         store.documents.put(document, sections, chunks)
         mentions = [sample_mention(i, n, about=0.1 * (number % 7)) for i, n in zip(ids, names)]  # noqa: B905
         mentions += [sample_mention(i, "Hub", type_="PLACE", times=number % 3) for i in ids]
+        mentions.append(sample_mention(ids[0], "Fay", about=0.25))
         stated = sample_relation(ids[0], names[0].lower(), "of", "hub", weight=number + 1)
         store.graph.upsert(
             mentions=mentions,

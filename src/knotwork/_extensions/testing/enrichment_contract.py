@@ -1,17 +1,28 @@
 """Contract suites for the stores of what is made of documents.
 
-They test `ResolutionStore`, `HomonymStore`, `CommunityStore`, `ReadingStore` and `QuestionStore`.
+They test `ResolutionStore`, `CorrectionStore`, `HomonymStore`, `CommunityStore`, `ReadingStore` and
+`QuestionStore`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import replace
+from typing import Any
 
-from knotwork._extensions.testing.store_contract import add_document, sample_mention, undone
+import pytest
+
+from knotwork._extensions.testing.store_contract import (
+    add_document,
+    sample_mention,
+    sample_relation,
+    snapshot,
+    undone,
+)
 from knotwork._stores.base import (
     Store,
     require_communities,
+    require_corrections,
     require_homonyms,
     require_questions,
     require_readings,
@@ -24,7 +35,9 @@ from knotwork.records import (
     ChunkReading,
     Community,
     CommunityReport,
+    Correction,
     Description,
+    Document,
     EntitySummary,
     Finding,
     Homonym,
@@ -216,6 +229,150 @@ def _mentioning_chunks(store: Store, *uris: str) -> list[str]:
     chunks = [ids[0] for ids in store.documents.chunk_ids_of(documents).values()]
     store.graph.upsert(mentions=[sample_mention(chunk, "Bob") for chunk in chunks])
     return chunks
+
+
+def sample_correction(kind: str, entity: str, other: str = "", **said: str) -> Correction:
+    """Return a correction of entities, given by their normal forms."""
+    identifier = content_id(kind, entity, other, *said.values())
+    fields: dict[str, Any] = {**said, "made": "2026-03-01T12:00:00Z", "forms": (entity,)}
+    others = (other,) if other else ()
+    return Correction(identifier, kind, entity, other, other_forms=others, **fields)
+
+
+class CorrectionStoreContract:
+    """Tests of `CorrectionStore`. Subclass it and define the fixture ``store``."""
+
+    CORRECTIONS = (
+        sample_correction("rename", "ada", name="Countess 伯爵夫人", was="Ada", author="Ann"),
+        sample_correction("retype", "bob", type="ROBOT"),
+        sample_correction("hide", "hub"),
+        sample_correction("remove_relation", "ada", "bob", relation="knows"),
+        sample_correction("pin", "bob"),
+    )
+
+    @pytest.fixture
+    def graph(self, store: Store) -> Store:
+        """A store with Ada, Bob and a hub that both are linked to."""
+        add_document(store, "a.md", ["Ada", "Bob"], link=True)
+        add_document(store, "b.md", ["Bob", "Ada"], link=True)
+        _add_relation(store, "a.md")
+        return store
+
+    @pytest.mark.parametrize("correction", CORRECTIONS, ids=lambda made: made.kind)
+    def test_a_removed_correction_leaves_the_graph_as_it_was(
+        self, graph: Store, correction: Correction
+    ) -> None:
+        before, held = snapshot(graph), require_corrections(graph)
+        held.put(correction, form="countess" if correction.name else "", kept="to keep 'é'")
+        assert (snapshot(graph) == before) is (correction.kind == "pin")
+        assert held.corrections() == [correction]
+        assert held.kept(correction.id) == "to keep 'é'"
+        held.remove([correction.id, content_id("absent"), "no id"])
+        assert snapshot(graph) == before
+        assert (held.corrections(), held.kept(correction.id)) == ([], "")
+
+    def test_a_hidden_entity_is_nowhere(self, graph: Store) -> None:
+        hub, held = entity_id("hub"), require_corrections(graph)
+        held.put(sample_correction("hide", "hub"))
+        ids = graph.documents.chunk_ids_of(graph.documents.document_ids())
+        chunks = [chunk for found in ids.values() for chunk in found]
+        mentioned = [m.entity_id for found in graph.graph.mentions(chunks).values() for m in found]
+        assert hub not in mentioned
+        assert graph.graph.entities([hub]) == graph.graph.lookup(["hub"]) == {}
+        assert graph.graph.find(name="Hub") == []
+        assert all(hub not in (edge.source, edge.target) for edge in graph.graph.edges())
+        assert hub not in [node.id for node in graph.graph.explore([entity_id("ada")]).nodes]
+        assert graph.graph.schema().relations == {"knows": 1}
+        assert held.set_aside().entities == {hub}
+        assert {relation for _, relation, _ in held.set_aside().relations} == {"of"}
+
+    def test_documents_that_come_later_follow_the_corrections(self, graph: Store) -> None:
+        held = require_corrections(graph)
+        for correction in self.CORRECTIONS:
+            held.put(correction, form="countess" if correction.name else "")
+        add_document(graph, "c.md", ["Hub", "Ada", "Bob"], link=True)
+        _add_relation(graph, "c.md")
+        found = graph.graph.lookup(["ada", "bob", "hub", "countess"])
+        assert found.keys() == {"ada", "bob", "countess"}
+        assert found["ada"] == found["countess"]
+        assert (found["ada"].name, found["bob"].type) == ("Countess 伯爵夫人", "ROBOT")
+        assert found["ada"].chunk_count == 4
+        assert list(graph.graph.edges(types=["RELATES"])) == []
+        corrected = snapshot(graph)
+        graph.remove_documents([_document_id("c.md")])
+        add_document(graph, "c.md", ["Hub", "Ada", "Bob"], link=True)
+        _add_relation(graph, "c.md")
+        assert snapshot(graph) == corrected
+        held.remove([correction.id for correction in self.CORRECTIONS])
+        uncorrected = graph.graph.lookup(["ada", "bob", "hub", "countess"])
+        assert [uncorrected[form].name for form in ("ada", "bob", "hub")] == ["Ada", "Bob", "Hub"]
+        assert uncorrected["hub"].chunk_count == 3
+        assert len(list(graph.graph.edges(types=["RELATES"]))) == 4
+
+    def test_documents_that_are_removed_take_what_was_set_aside(self, graph: Store) -> None:
+        held = require_corrections(graph)
+        for correction in self.CORRECTIONS:
+            held.put(correction)
+        graph.remove_documents(graph.documents.document_ids())
+        assert held.set_aside() == (frozenset(), frozenset())
+        held.remove([correction.id for correction in self.CORRECTIONS])
+        assert list(graph.graph.edges()) == []
+        assert graph.graph.find() == []
+
+    def test_the_last_correction_of_a_thing_is_in_effect(self, graph: Store) -> None:
+        held = require_corrections(graph)
+        first, second = (sample_correction("rename", "ada", name=name) for name in ("X", "Y"))
+        for correction in (first, second):
+            held.put(correction)
+        assert graph.graph.lookup(["ada"])["ada"].name == "Y"
+        held.put(first)  # now it is the newest
+        assert held.corrections() == [second, first]
+        assert graph.graph.lookup(["ada"])["ada"].name == "X"
+        held.remove([first.id])
+        assert graph.graph.lookup(["ada"])["ada"].name == "Y"
+
+    def test_what_two_corrections_set_aside_returns_with_the_second(self, graph: Store) -> None:
+        before, held = snapshot(graph), require_corrections(graph)
+        hidden = [sample_correction("hide", form) for form in ("hub", "ada")]
+        removed = sample_correction("remove_relation", "bob", "hub", relation="of")
+        for correction in (*hidden, removed):
+            held.put(correction)
+        held.remove([hidden[0].id])
+        assert list(graph.graph.edges(types=["RELATES"])) == []
+        held.remove([hidden[1].id])
+        assert len(list(graph.graph.edges(types=["RELATES"]))) == 2
+        held.remove([removed.id])
+        assert snapshot(graph) == before
+
+    def test_a_correction_joins_the_transaction(self, graph: Store) -> None:
+        before = snapshot(graph)
+        with undone(graph):
+            for correction in self.CORRECTIONS:
+                require_corrections(graph).put(correction)
+        assert snapshot(graph) == before
+        assert require_corrections(graph).corrections() == []
+
+    def test_what_is_unknown_can_be_corrected(self, store: Store) -> None:
+        held = require_corrections(store)
+        for correction in self.CORRECTIONS:
+            held.put(correction)
+        assert store.graph.find() == []
+        add_document(store, "a.md", ["Ada", "Bob"], link=True)
+        assert {node.name for node in store.graph.find(label="Entity")} == {
+            self.CORRECTIONS[0].name,
+            "Bob",
+        }
+
+
+def _add_relation(store: Store, uri: str) -> None:
+    chunk = store.documents.chunk_ids_of([_document_id(uri)])[_document_id(uri)][0]
+    mentions = [sample_mention(chunk, name) for name in ("Ada", "Bob")]
+    relation = sample_relation(chunk, "ada", "knows", "bob")
+    store.graph.upsert(mentions=mentions, relations=[relation])
+
+
+def _document_id(uri: str) -> str:
+    return Document(uri, "").id
 
 
 class HomonymStoreContract:

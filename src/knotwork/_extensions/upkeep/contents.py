@@ -28,7 +28,8 @@ def require_contents(store: Store) -> Contents:
 _CONTENTS = {
     "documents": "document", "sections": "section", "chunks": "chunk",
     "fields": "document_field", "pages": "document_page",
-    "mentions": "mention", "relations": "contribution",
+    "corrections": "correction", "mentions": "mention", "relations": "contribution",
+    "hidden mentions": "aside_mention", "removed relations": "aside_contribution",
     "readings": "chunk_reading", "descriptions": "description", "summaries": "entity_summary",
     "questions": "question", "communities": "community", "members": "community_member",
     "community chunks": "community_chunk", "reports": "report", "citations": "report_citation",

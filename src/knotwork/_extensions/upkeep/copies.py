@@ -38,7 +38,8 @@ from knotwork.errors import MissingCapability, StoreError, StoreReadOnly, Unknow
 _OF_INDEXES = {"question": "questions", "report": "communities", DESCRIPTIONS: "readings"}
 CONTENTS: Mapping[str, str] = {
     **dict.fromkeys(("documents", "sections", "chunks", "fields", "pages"), ""),
-    **dict.fromkeys(("mentions", "relations"), ""),
+    **dict.fromkeys(("corrections", "mentions", "relations"), ""),
+    **dict.fromkeys(("hidden mentions", "removed relations"), ""),
     **dict.fromkeys(("readings", "descriptions", "summaries"), "readings"),
     "questions": "questions",
     **dict.fromkeys(("communities", "members", "community chunks"), "communities"),
@@ -212,8 +213,9 @@ def _first_content(store: Store) -> str | None:
         return "failed sources"
     if parts.property_graphs is not None and (names := parts.property_graphs.names()):
         return f"the graph `{names[0]}`"
-    if parts.contents is not None and parts.contents().page("decisions", "", limit=1).rows:
-        return "decisions about entities"
+    for part, held in (("decisions", "decisions about entities"), ("corrections", "corrections")):
+        if parts.contents is not None and parts.contents().page(part, "", limit=1).rows:
+            return held
     if any(value for name, value in store.meta().items() if name != COPY_META):
         return "settings"
     return None

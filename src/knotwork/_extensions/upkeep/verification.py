@@ -13,10 +13,12 @@ import apsw
 import numpy as np
 
 from knotwork._sqlite_file import is_damage
+from knotwork._stores.corrections import entity_text, former_names_of
 from knotwork._stores.embedded.database import Database
 from knotwork._stores.embedded.text_index import EmbeddedTexts
 from knotwork._stores.embedded.vector_index import EmbeddedVectors
 from knotwork._stores.indexes import stored_type
+from knotwork._stores.sql.corrections import SqlCorrections
 from knotwork._stores.sql.documents import SqlDocuments, field_rows, page_rows
 from knotwork._stores.sql.graph import SqlGraph
 from knotwork.records import Document, Label, id_to_int
@@ -31,6 +33,7 @@ _PARTS = {
     "readings of a model": "chunk_reading description entity_summary",
     "questions of passages": "question",
     "aliases": "same_as touched_entity homonym sense",
+    "corrections": "correction aside_mention aside_contribution",
     "imported graphs": "property_graph property_node property_relationship",
     "fields of documents": "document_field document_page",
 }
@@ -86,6 +89,8 @@ _REFERENCES = (
     _Reference("mentions without a chunk", "mention", "chunk", "chunk"),
     _Reference("mentions without an entity", "mention", "entity", "entity"),
     _Reference("relations without a chunk", "contribution", "chunk", "chunk"),
+    _Reference("hidden mentions without a chunk", "aside_mention", "chunk", "chunk"),
+    _Reference("removed relations without a chunk", "aside_contribution", "chunk", "chunk"),
     _Reference("entities that no chunk mentions", "entity", "id", "mention", "entity"),
     _Reference("members of communities without an entity", "community_member", "entity", "entity"),
     _Reference(
@@ -194,7 +199,11 @@ def _find_differences(database: Database) -> Iterator[str]:
         for label in (Label.ENTITY, Label.KEYWORD)
         for node in graph.find(label=label, limit=_ALL)
     ]
-    names = entity_texts.differing((node.id, node.name) for node in nodes)
+    corrections = SqlCorrections(database, graph).corrections()
+    former = former_names_of(corrections)
+    names = entity_texts.differing(
+        (node.id, entity_text(node.name, former.get(node.id))) for node in nodes
+    )
     if names and entity_texts.count():
         yield f"{len(names)} entities whose full text differs from their name"
     for (name,) in database.rows("SELECT name FROM text_index ORDER BY name"):

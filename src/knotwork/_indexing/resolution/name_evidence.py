@@ -22,6 +22,7 @@ from knotwork._indexing.resolution.name_shapes import (
     read_person,
 )
 from knotwork._stores.base import Store
+from knotwork._stores.corrections import former_names_of, read_corrections
 from knotwork.records import ALIAS_RELATION, Edge, EdgeType, Entity, Label
 
 UNRESOLVED_TYPES = frozenset({"DATE", "NUMBER", "IDENTIFIER"})
@@ -88,15 +89,21 @@ class NameEvidence:
 
 
 def read_profiles(store: Store) -> dict[str, EntityProfile]:
-    """Return every entity that may have aliases, by ascending id."""
+    """Return every entity that may have aliases, by ascending id.
+
+    Corrected entities have the names and types of their documents, so that a correction does not
+    undo what rules and models have decided on them.
+    """
+    corrections = read_corrections(store)
+    names, types = (former_names_of(corrections, kind) for kind in ("rename", "retype"))
     count = store.graph.entity_count()
     nodes = store.graph.find(label=Label.ENTITY, limit=count) if count else []
     entities = (
         Entity(
             node.id,
-            node.name,
+            names.get(node.id, node.name),
             str(node.properties["normal_form"]),
-            str(node.properties["type"]),
+            types.get(node.id, str(node.properties["type"])),
             int(node.properties["chunk_count"]),
         )
         for node in nodes  # ordered by id

@@ -85,8 +85,10 @@ class EmbeddedGraph(SqlGraph):
             names[name] = names.get(name, 0) + times
             if type_:
                 types[type_] = types.get(type_, 0) + times
-        database, forms = self._database, changes.normal_forms
-        stored = {row[0]: row[1:] for row in database.rows(_ENTITIES, ([*chunks],))}
+        database, forms, rules = self._database, changes.normal_forms, self.rules()
+        rows = database.rows(_ENTITIES, ([*{*chunks, *changes.renamed}],))
+        stored = {row[0]: row[1:] for row in rows}
+        chunks = dict.fromkeys(stored, 0) | chunks
         for entity, held in stored.items():
             if forms.get(entity, held[-1]) != held[-1]:
                 check_same_name(entity, "entity", held[-1], forms[entity])
@@ -101,7 +103,10 @@ class EmbeddedGraph(SqlGraph):
                 _sum(stored_names, new_names[entity]),
                 _sum(stored_types, new_types[entity]),
             )
-            best = most_frequent(names), entity_type(types, sum(names.values()))
+            best = (
+                rules.names.get(entity) or most_frequent(names),
+                rules.types.get(entity) or entity_type(types, sum(names.values())),
+            )
             packed = json.dumps(names), json.dumps(types)
             if entity not in stored:
                 added.append((entity, count, *best, forms[entity], *packed))

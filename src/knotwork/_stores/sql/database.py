@@ -371,6 +371,10 @@ class SqlDatabase(Protocol):
         """Commit all writes of the block or none; nested use joins the outer transaction."""
         ...
 
+    def alone(self) -> AbstractContextManager[None]:
+        """Return a transaction beside which there is no other one; a file never has two."""
+        return self.transaction()
+
     def generation(self) -> int:
         """Return the number of committed writes."""
         ...

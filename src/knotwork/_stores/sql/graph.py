@@ -34,6 +34,7 @@ from knotwork._stores.sql.database import (
     keys_of,
     pack_spans,
     unpack_spans,
+    upsert,
 )
 from knotwork._stores.sql.documents import SqlIdChecks, check_same_name
 from knotwork._stores.sql.tables import TABLE_COLUMNS
@@ -127,6 +128,16 @@ _ENTITIES = """
     SELECT e.id, e.name, e.normal_form, e.type, e.chunk_count
     FROM keys($1) CROSS JOIN entity e WHERE e.id = j.value
 """
+_LOOKUP = """
+    SELECT j.value, 0 AS rank, e.id, e.name, e.normal_form, e.type, e.chunk_count
+    FROM keys($1) CROSS JOIN entity e WHERE e.id = j.value
+    UNION ALL
+    SELECT j.value, c.position, e.id, e.name, e.normal_form, e.type, e.chunk_count
+    FROM keys($1) CROSS JOIN correction c CROSS JOIN entity e
+    WHERE c.form = j.value AND e.id = c.entity
+    ORDER BY 1, 2
+"""
+"""The entities with a normal form; a renamed one comes after that of its own name."""
 
 
 def chunk_of_row(
@@ -361,6 +372,43 @@ _DROP_OF_CHUNKS = {
     for table, columns in _SUMMED.items()
 }
 
+_ASIDE = {table: f"aside_{table}" for table in _KEYS}
+_COLUMNS = {table: ", ".join(TABLE_COLUMNS[table].types) for table in (*_KEYS, *_ASIDE.values())}
+_SET_ASIDE = {
+    table: upsert(aside, *TABLE_COLUMNS[aside].types, key=TABLE_COLUMNS[aside].key)
+    for table, aside in _ASIDE.items()
+}
+_DROP_ASIDE = {table: delete_keys(aside, "chunk") for table, aside in _ASIDE.items()}
+_ASIDE_OF_CHUNKS = {
+    table: f"SELECT {_COLUMNS[aside]} FROM {aside} WHERE chunk IN (SELECT j.value FROM keys($1))"
+    for table, aside in _ASIDE.items()
+}
+_EDGES_AT = """
+    SELECT e.source, e.target, e.relation FROM keys($1) CROSS JOIN edge e WHERE e.source = j.value
+    UNION SELECT e.source, e.target, e.relation
+    FROM keys($1) CROSS JOIN edge e WHERE e.target = j.value
+"""
+_SUPPORTED = """
+    SELECT e.relation FROM rows($1, source, target, relation) CROSS JOIN edge e
+    WHERE e.source = j.source AND e.target = j.target AND e.relation = j.relation
+"""
+_DROP_MENTIONS = f"{delete_keys('mention', 'entity')} RETURNING {_COLUMNS['mention']}"
+_DROP_CONTRIBUTIONS = f"""
+    DELETE FROM contribution WHERE (source, target, relation) IN
+        (SELECT source, target, relation FROM rows($1, source, target, relation))
+    RETURNING {_COLUMNS["contribution"]}
+"""
+_TAKE_MENTIONS = f"{delete_keys('aside_mention', 'entity')} RETURNING {_COLUMNS['aside_mention']}"
+_TAKE_CONTRIBUTIONS = {
+    end: f"{delete_keys('aside_contribution', end)} RETURNING {_COLUMNS['aside_contribution']}"
+    for end in ("source", "target")
+}
+_TAKE_EDGES = f"""
+    DELETE FROM aside_contribution WHERE (source, target, relation) IN
+        (SELECT source, target, relation FROM rows($1, source, target, relation))
+    RETURNING {_COLUMNS["aside_contribution"]}
+"""
+
 FormKey = tuple[int, str, str]
 """An entity, and one of its names with a type."""
 
@@ -372,7 +420,8 @@ EdgeKey = tuple[int, int, int]
 class GraphChanges:
     """How contributions change the entities and edges that sum them up.
 
-    ``times`` counts mentions and ``chunks`` chunks with each form of an entity.
+    ``times`` counts mentions and ``chunks`` chunks with each form of an entity. ``renamed`` are
+    entities whose name or type a correction gives, or no longer gives.
     """
 
     normal_forms: dict[int, str] = field(default_factory=dict)
@@ -381,9 +430,10 @@ class GraphChanges:
     relations: dict[int, str] = field(default_factory=dict)
     weights: Counter[EdgeKey] = field(default_factory=Counter)
     supports: Counter[EdgeKey] = field(default_factory=Counter)
+    renamed: set[int] = field(default_factory=set)
 
     def __bool__(self) -> bool:
-        return bool(self.times or self.supports)
+        return bool(self.times or self.supports or self.renamed)
 
     def mention(self, sign: int, entity: int, times: int, name: str, type_: str) -> None:
         """Add a mention, or subtract it."""
@@ -398,6 +448,30 @@ class GraphChanges:
         self.weights[key] += sign * weight
 
 
+@dataclass(frozen=True, slots=True)
+class GraphRules:
+    """What corrections change: ``hidden`` entities, ``removed`` edges, and the names and types that
+    they give entities.
+    """
+
+    hidden: frozenset[int] = frozenset()
+    removed: frozenset[EdgeKey] = frozenset()
+    names: Mapping[int, str] = field(default_factory=dict)
+    types: Mapping[int, str] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        """True if anything is set aside."""
+        return bool(self.hidden or self.removed)
+
+    def removes(self, source: int, target: int, relation: int) -> bool:
+        """Return True if what chunks contribute to an edge is set aside."""
+        return (
+            source in self.hidden
+            or target in self.hidden
+            or (source, target, relation) in self.removed
+        )
+
+
 class SqlGraph(SqlPart):
     """The `GraphStore` of stores in SQL databases.
 
@@ -410,6 +484,8 @@ class SqlGraph(SqlPart):
         super().__init__(database)
         self.checks = checks or SqlIdChecks(database)
         self._names: dict[int, str] = {}
+        self.rules: Callable[[], GraphRules] = GraphRules
+        """Returns what corrections change; `SqlCorrections` sets it."""
 
     def upsert(
         self, *, mentions: Iterable[Mention] = (), relations: Iterable[Relation] = ()
@@ -431,7 +507,71 @@ class SqlGraph(SqlPart):
                 changes.mention(-1, *row)
             for row in checked(self._database.write(_DROP_OF_CHUNKS["contribution"], bound)):
                 changes.relation(-1, *row)
+            if self.rules():
+                for sql in _DROP_ASIDE.values():
+                    self._database.write(sql, bound)
             self._apply(changes)
+
+    def refile(self, before: GraphRules, after: GraphRules) -> None:
+        """Set aside what chunks contribute to what is hidden or removed now; take back the rest.
+
+        ``after`` are the rules of the open transaction. Entities get the names and types that they
+        give.
+        """
+        hidden = [*after.hidden - before.hidden]
+        removed = [*after.removed - before.removed]
+        if hidden:
+            removed += map(tuple, self._database.rows(_EDGES_AT, (hidden,)))
+        rows = self._database.rows(_ENTITIES, (hidden,)) if hidden else []
+        forms = {key: form for key, _, form, *_ in rows}
+        names = self._relation_names(
+            {key for (key,) in self._database.rows(_SUPPORTED, (removed,))} if removed else ()
+        )
+        changes = self._changes()  # after all reads, which apply what was noted before
+        if removed:
+            relations = self._database.write(_DROP_CONTRIBUTIONS, (removed,))
+            for row in relations:
+                changes.relation(-1, *row[1:5])
+            rows = [(*row, names[row[3]]) for row in relations]
+            self._database.write_many(_SET_ASIDE["contribution"], rows)
+        if hidden:
+            mentions = self._database.write(_DROP_MENTIONS, (hidden,))
+            for _, entity, times, _, name, type_, _ in mentions:
+                changes.mention(-1, entity, times, name, type_)
+            rows = [(*row, forms[row[1]]) for row in mentions]
+            self._database.write_many(_SET_ASIDE["mention"], rows)
+        changes.renamed.update(
+            key
+            for old, new in ((before.names, after.names), (before.types, after.types))
+            for key in {*old, *new}
+            if old.get(key) != new.get(key)
+        )
+        self._apply(changes)
+        shown, back = [*before.hidden - after.hidden], [*before.removed - after.removed]
+        taken = self._database.write(_TAKE_EDGES, (back,)) if back else []
+        if shown:
+            for sql in _TAKE_CONTRIBUTIONS.values():
+                taken += self._database.write(sql, (shown,))
+        mentions = self._database.write(_TAKE_MENTIONS, (shown,)) if shown else []
+        if mentions or taken:
+            self._add(mentions, taken)
+
+    def set_aside(self, chunk_ids: Collection[str]) -> tuple[list[Mention], list[Relation]]:
+        """Return what corrections set aside of these chunks."""
+        bound = (key_list(chunk_ids),)
+        mentions = [
+            Mention(int_to_id(chunk), form, name, type_, unpack_spans(spans), about)
+            for chunk, _, _, about, name, type_, spans, form in self._database.rows(
+                _ASIDE_OF_CHUNKS["mention"], bound
+            )
+        ]
+        relations = [
+            _relation(int_to_id(chunk), source, name, target, weight, start, end, description)
+            for chunk, source, target, _, weight, start, end, description, name in (
+                self._database.rows(_ASIDE_OF_CHUNKS["contribution"], bound)
+            )
+        ]
+        return mentions, relations
 
     def _changes(self) -> GraphChanges:
         """Return what to add changes to."""
@@ -442,8 +582,13 @@ class SqlGraph(SqlPart):
         raise NotImplementedError
 
     def _add(self, mentions: Iterable[Row], relations: Iterable[Row]) -> None:
-        changes = self._changes()
+        changes, rules = self._changes(), self.rules()
         named: dict[tuple[int, ...], Row] = {}
+        if rules:
+            mentions = self._put_aside("mention", mentions, lambda row: row[1] in rules.hidden)
+            relations = self._put_aside(
+                "contribution", relations, lambda row: rules.removes(*row[1:4])
+            )
         for row in checked(mentions):
             known = changes.normal_forms.setdefault(row[1], row[-1])
             if known != row[-1]:
@@ -469,6 +614,17 @@ class SqlGraph(SqlPart):
         )
         self._apply(changes)
 
+    def _put_aside(
+        self, table: str, rows: Iterable[Row], is_aside: Callable[[Row], bool]
+    ) -> list[Row]:
+        """Store some rows aside, and return the others."""
+        aside: list[Row] = []
+        others: list[Row] = []
+        for row in checked(rows):
+            (aside if is_aside(row) else others).append(row)
+        self._database.write_many(_SET_ASIDE[table], aside)
+        return others
+
     def _drop_replaced(self, table: str, new: Mapping[tuple[int, ...], Row]) -> list[Row]:
         """Delete the stored rows that have the key of a new one, and return what is summed up."""
         if not new:
@@ -482,8 +638,11 @@ class SqlGraph(SqlPart):
         return self._by_id(_ENTITIES, ids, Entity)
 
     def lookup(self, normal_forms: Collection[str]) -> dict[str, Entity]:
-        found = self.entities([entity_id(form) for form in normal_forms])
-        return {entity.normal_form: entity for entity in found.values()}
+        forms = {id_to_int(entity_id(form)): form for form in normal_forms}
+        found: dict[str, Entity] = {}
+        for key, _, entity, *columns in self._database.rows(_LOOKUP, ([*forms],)):
+            found.setdefault(forms[key], Entity(int_to_id(entity), *columns))
+        return {form: found[form] for form in forms.values() if form in found}
 
     def entity_count(self) -> int:
         ((count,),) = self._database.rows(_ENTITY_COUNT)

@@ -531,6 +531,7 @@ class SqlResolutions(SqlPart):
     _ABSENT = """
         SELECT j.value FROM keys($1)
         WHERE NOT EXISTS (SELECT 1 FROM entity e WHERE e.id = j.value)
+        AND NOT EXISTS (SELECT 1 FROM aside_mention m WHERE m.entity = j.value)
     """
     _FORGET_ABSENT = f"""
         DELETE FROM same_as

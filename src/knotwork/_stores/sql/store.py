@@ -16,6 +16,7 @@ from knotwork._stores.fields import FieldStore
 from knotwork._stores.indexes import TEXT_INDEXES, VECTOR_INDEXES, VectorItem, final_name
 from knotwork._stores.links import linked_documents
 from knotwork._stores.removal import remove_documents
+from knotwork._stores.sql.corrections import SqlCorrections
 from knotwork._stores.sql.database import Row, SqlDatabase, upsert
 from knotwork._stores.sql.documents import SqlDocuments, SqlLedger, SqlLinks
 from knotwork._stores.sql.graph import SqlGraph
@@ -97,6 +98,7 @@ class SqlStore(ABC, Generic[Texts, Vectors]):
         self.readings = SqlReadings(database)
         self.resolutions = SqlResolutions(database)
         self.homonyms = SqlHomonyms(database)
+        self.corrections = SqlCorrections(database, graph)
         self.property_graphs = SqlPropertyGraphs(database)
         self.fields: FieldStore = PARTS.load("sql_fields")(database)
         self.links = SqlLinks(database)
@@ -110,6 +112,7 @@ class SqlStore(ABC, Generic[Texts, Vectors]):
             questions=self.questions,
             resolutions=self.resolutions,
             homonyms=self.homonyms,
+            corrections=self.corrections,
             property_graphs=self.property_graphs,
             fields=self.fields,
             links=self.links,

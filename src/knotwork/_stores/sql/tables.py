@@ -131,6 +131,35 @@ CREATE INDEX question_by_chunk ON question (chunk, ordinal);
 """
 
 
+CORRECTION_TABLES = """
+CREATE TABLE correction (
+    id INTEGER PRIMARY KEY, position INTEGER NOT NULL, entity INTEGER NOT NULL,
+    form INTEGER NOT NULL, body TEXT NOT NULL, kept TEXT NOT NULL
+);
+CREATE INDEX correction_by_form ON correction (form);
+CREATE TABLE aside_mention (
+    chunk INTEGER NOT NULL, entity INTEGER NOT NULL, times INT NOT NULL, about REAL NOT NULL,
+    name TEXT NOT NULL, type TEXT NOT NULL, spans BLOB NOT NULL, normal_form TEXT NOT NULL,
+    PRIMARY KEY (chunk, entity)
+) WITHOUT ROWID;
+CREATE INDEX aside_mention_by_entity ON aside_mention (entity);
+CREATE TABLE aside_contribution (
+    chunk INTEGER NOT NULL, source INTEGER NOT NULL, target INTEGER NOT NULL,
+    relation INTEGER NOT NULL, weight INTEGER NOT NULL, start INT, "end" INT,
+    description TEXT NOT NULL, relation_name TEXT NOT NULL,
+    PRIMARY KEY (chunk, source, target, relation)
+) WITHOUT ROWID;
+CREATE INDEX aside_contribution_by_edge ON aside_contribution (source, target, relation);
+CREATE INDEX aside_contribution_by_target ON aside_contribution (target);
+"""
+"""The tables of corrections, which the second migration of each engine creates.
+
+``form`` is the key that the new name of a renamed entity has as a normal form. Contributions of
+hidden entities and removed relations are kept in the tables ``aside_``, with the names that hashes
+stand for.
+"""
+
+
 class TableColumns(NamedTuple):
     """The columns of a table with their types, as COPY of PostgreSQL names them, and its key."""
 
@@ -165,7 +194,7 @@ TABLE_COLUMNS = {
     name: _columns(body)
     for name, body in re.findall(
         r"CREATE TABLE (\w+) \(\n?(.*?)\)(?: WITHOUT ROWID| /\*.*?\*/)?;",
-        TABLES + _ENGINE_TABLES,
+        TABLES + CORRECTION_TABLES + _ENGINE_TABLES,
         re.DOTALL,
     )
 }

@@ -1,0 +1,109 @@
+"""Corrections in tables. The graph follows from what chunks contribute and from these.
+
+A correction keeps no copy of the graph: what chunks say of hidden entities and removed relations is
+set aside (`SqlGraph.refile`), and names and types are given when entities are summed up. So
+documents may come and go, and a correction that is removed leaves the graph as without it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+from contextlib import AbstractContextManager
+from dataclasses import asdict
+
+from knotwork._stores.capabilities import SetAside
+from knotwork._stores.corrections import in_effect
+from knotwork._stores.sql.database import (
+    SqlDatabase,
+    SqlPart,
+    decodes,
+    delete_keys,
+    key_list,
+    upsert,
+)
+from knotwork._stores.sql.graph import GraphRules, SqlGraph, relation_key
+from knotwork.records import CO_OCCURRENCE_RELATION, Correction, entity_id, id_to_int, int_to_id
+
+_ALL = "SELECT body FROM correction ORDER BY position, id"
+_KEPT = "SELECT kept FROM correction WHERE id = $1"
+_LAST = "SELECT coalesce(max(position), 0) FROM correction"
+_ENTITIES_ASIDE = "SELECT DISTINCT entity FROM aside_mention"
+_RELATIONS_ASIDE = "SELECT DISTINCT source, relation_name, target FROM aside_contribution"
+_PUT = upsert("correction", "id", "position", "entity", "form", "body", "kept", key=["id"])
+_REMOVE = delete_keys("correction", "id")
+
+
+class SqlCorrections(SqlPart):
+    """The `CorrectionStore` of stores in SQL databases."""
+
+    def __init__(self, database: SqlDatabase, graph: SqlGraph) -> None:
+        super().__init__(database)
+        self._graph = graph
+        graph.rules = self._read_rules
+
+    def corrections(self) -> list[Correction]:
+        return list(self._once(self._read))
+
+    def kept(self, correction_id: str) -> str:
+        rows = self._database.rows(_KEPT, (id_to_int(correction_id),))
+        return str(rows[0][0]) if rows else ""
+
+    def alone(self) -> AbstractContextManager[None]:
+        return self._database.alone()
+
+    def put(self, correction: Correction, *, form: str = "", kept: str = "") -> None:
+        key = id_to_int(entity_id(form)) if form else 0
+        body = json.dumps(asdict(correction))
+        ids = id_to_int(correction.id), id_to_int(correction.entity_ids[0])
+        with self._database.transaction():
+            before = self._graph.rules()
+            ((last,),) = self._database.rows(_LAST)
+            self._database.write(_PUT, (ids[0], last + 1, ids[1], key, body, kept))
+            self._graph.refile(before, self._graph.rules())
+
+    def remove(self, correction_ids: Collection[str]) -> None:
+        with self._database.transaction():
+            before = self._graph.rules()
+            self._database.write(_REMOVE, (key_list(correction_ids),))
+            self._graph.refile(before, self._graph.rules())
+
+    def set_aside(self) -> SetAside:
+        relations = (
+            (int_to_id(source), relation, int_to_id(target))
+            for source, relation, target in self._database.rows(_RELATIONS_ASIDE)
+        )
+        return SetAside(frozenset(self._ids(_ENTITIES_ASIDE)), frozenset(relations))
+
+    def _read(self) -> list[Correction]:
+        return [_correction(body) for (body,) in self._database.rows(_ALL)]
+
+    def _read_rules(self) -> GraphRules:
+        """Return what the corrections in effect change."""
+        hidden: set[int] = set()
+        removed: set[tuple[int, int, int]] = set()
+        names: dict[int, str] = {}
+        types: dict[int, str] = {}
+        for correction in in_effect(self._read()).values():
+            ids = list(map(id_to_int, correction.entity_ids))
+            match correction.kind:
+                case "rename":
+                    names[ids[0]] = correction.name
+                case "retype":
+                    types[ids[0]] = correction.type
+                case "hide":
+                    hidden.update(ids)
+                case "remove_relation":
+                    others = list(map(id_to_int, correction.other_ids))
+                    relation = relation_key(correction.relation)
+                    removed.update((one, other, relation) for one in ids for other in others)
+                    if correction.relation == CO_OCCURRENCE_RELATION:  # it has no direction
+                        removed.update((other, one, relation) for one in ids for other in others)
+        return GraphRules(frozenset(hidden), frozenset(removed), names, types)
+
+
+@decodes("a correction")
+def _correction(body: str) -> Correction:
+    fields = json.loads(body)
+    fields |= {name: tuple(fields[name]) for name in ("forms", "other_forms")}
+    return Correction(**fields)
