@@ -25,9 +25,9 @@ _FUNCTION = (
     word_set("en", "stop_words")
     | word_set("en", "never_a_name")
     | word_set("en", "prepositions")
-    | frozenset(f"else instead per get got need needs default {_AMOUNTS}".split())
+    | frozenset(f"else instead per get got need needs default still already yet even {_AMOUNTS}".split())
 ) - _DETERMINERS
-_PARTICIPLE = re.compile(r"(?:ed|en|wn)$")
+_PARTICIPLE = re.compile(r"[a-z]+(?:ed|en|wn)")
 _NOUN = re.compile("^(?:n|vn|an|[bsftjl]$|eng|m|q)")
 _LONGEST = 60
 
@@ -71,10 +71,12 @@ def topic_of(question: str) -> str:
     for word, following in zip(words, [*words[1:], None], strict=True):
         rest = simple[word.start :]
         is_verb = word.tag[0] == "v" and word.tag != "vn"
-        before_asking = following is None or following.tag[0] not in "pdr"
-        if cut.match(rest) or (is_verb and has_noun and before_asking) or word.tag == "x" != " ":
-            if word.text != " ":
-                break
+        goes_on = following is not None and (
+            following.tag in ("p", "d") or following.simplified[0] in "每各"
+        )
+        is_over = (is_verb and not goes_on) or word.tag == "p" or word.text in "，,；;：:。？?"
+        if word.text.strip() and (cut.match(rest) or (has_noun and is_over)):
+            break
         has_noun |= _NOUN.match(word.tag) is not None
         end = word.end
     topic = question[:end].strip()
@@ -157,7 +159,7 @@ def _parts(
     if run.before in _WHO and bare == words:
         yield words[1:], False
         return
-    if has_verb or (run.waits == "be" and bare and _PARTICIPLE.search(bare[-1][0])):
+    if has_verb or (run.waits == "be" and bare and _PARTICIPLE.fullmatch(bare[-1][0])):
         words = words[:-1]
     if run.waits:  # "Ian Murdock create Debian"
         for at in range(1, len(words) - 1):
@@ -182,11 +184,13 @@ def _chinese_phrases(question: str) -> Iterator[Phrase]:
     run: list[HanWord] = []
     for word in [*words, HanWord("", "w", len(question), len(question), "")]:
         is_joint = bool(run) and (word.simplified == "的" or not word.text.strip())
-        if word.text and (_NOUN.match(word.tag) or is_joint):
+        asks = CHINESE.follow_ups["full"].match(word.simplified) is not None
+        if word.text and not asks and (_NOUN.match(word.tag) or is_joint):
             run.append(word)
             continue
         while run and (run[-1].simplified == "的" or not run[-1].text.strip()):
             run.pop()
-        if run and run[-1].end - run[0].start > 1:
+        is_thing = any(word.tag[0] not in "mq" for word in run)
+        if is_thing and run[-1].end - run[0].start > 1:
             yield Phrase(question[run[0].start : run[-1].end], run[0].start)
         run = []

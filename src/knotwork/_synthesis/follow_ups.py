@@ -42,8 +42,9 @@ LONGEST_FOLLOW_UP = 400
 """A question of more characters is taken to be complete by itself."""
 _FEW_WORDS = 7
 _FEW_CHARACTERS = 16
+_FEW_ASKED = 4
 _MOST_READINGS = 6
-_TOLERANCE = 0.15
+_TOLERANCE = 0.25
 """How much less support a likelier reading may have."""
 
 
@@ -82,7 +83,7 @@ def rewrite_follow_up(
     readings = list(dict.fromkeys(_read(follow_up, said, names)))[:_MOST_READINGS]
     if len(readings) > 1 and support is not None:
         values = [support(text) for text in readings]
-        least = max(values) - _TOLERANCE * abs(max(values))
+        least = max(values) - _TOLERANCE
         readings = [text for text, value in zip(readings, values, strict=True) if value >= least]
     return RewrittenQuestion(readings[0] if readings else question, note)
 
@@ -186,9 +187,10 @@ class _FollowUp:
     def _lacks_subject(self, rest: str) -> bool:
         begins_asking = self.words["full"].match(rest) is not None
         asked = self.words["asked"].match(rest) if begins_asking else None
-        own = noun_phrases(asked["rest"] if asked else rest)
+        behind = asked["rest"] if asked else rest
+        own = noun_phrases(behind)
         if self.words["led"].match(rest):
-            return not (begins_asking and own)
+            return not (begins_asking and (own or len(behind) > _FEW_ASKED))
         return segment(rest)[0].tag.startswith("v") and not own
 
     def _is_definite(self) -> bool:
@@ -216,7 +218,8 @@ def _open_pronoun(question: str, names: NameReader) -> Pronoun | None:
     if pronoun is None:
         return None
     named = (name for name in names(question) if name.is_proper)
-    return None if any(name.start < pronoun.start for name in named) else pronoun
+    is_object = ENGLISH.follow_ups["object"].match(question[pronoun.start :]) is not None
+    return pronoun if is_object or all(n.start > pronoun.start for n in named) else None
 
 
 def _read(
@@ -378,15 +381,20 @@ def _continue_topic(follow_up: _FollowUp, turns: Sequence[ConversationTurn]) -> 
 def _topics(turn: ConversationTurn) -> Iterator[str]:
     """Yield what a turn is about, the likeliest first."""
     is_chinese = HAN_CHARACTER.search(turn.question) is not None
+    words = _words_of(turn)
     if is_chinese:
         topic = topic_of(turn.question)
-        if turn.asked_name and (not topic or _words_of(turn)["defines"].search(turn.question)):
+        is_of_person = words["defines"].search(turn.question) and not _defines(turn)
+        if turn.asked_name and (not topic or is_of_person):
             yield turn.asked_name
         if topic:
             yield topic
+    if not is_chinese:
+        things = [phrase.text for phrase in _things(turn.question)]
+        yield from (t for t in things if any(n.name != t and n.name in t for n in turn.names))
     yield from (name.name for name in turn.names)
     if not is_chinese:
-        yield from (phrase.text for phrase in _things(turn.question))
+        yield from things
     if turn.asked_name:
         yield turn.asked_name
 
@@ -478,7 +486,7 @@ def _fit(slot: Phrase, part: str, named: Sequence[SpokenName], last: Conversatio
         value += 3.0
     value += 2.0 if _class_of(slot.text, own) == _class_of(part, kinds) else 0.0
     value += 1.0 if _determiner(slot.text) == _determiner(part) else 0.0
-    return value - (0.5 if slot.asked else 0.0) - slot.start / 1000
+    return value - (0.5 if slot.asked else 0.0) - (slot.start - len(slot.text) / 10) / 1000
 
 
 def _class_of(text: str, kinds: set[str]) -> str:
@@ -523,19 +531,32 @@ _TAIL = re.compile(r"\s+(?:of|to|for|from|in|on|at)\s+", re.IGNORECASE)
 
 
 def _things(question: str) -> Iterator[Phrase]:
-    """Yield the phrases of a question that "it" may stand for, those that it asks for last."""
+    """Yield the phrases of a question that "it" may stand for, the likeliest first."""
     words = ENGLISH.follow_ups
-    found = sorted(noun_phrases(question), key=lambda phrase: phrase.asked)
-    for phrase in found:
+
+    def unlikelihood(phrase: Phrase) -> tuple[bool, bool, bool]:
+        before = question[: phrase.start].split()[-1:]
+        is_around = bool(before) and before[0].lower() in _AROUND
+        return phrase.asked, not _is_specific(phrase.text), is_around
+
+    for phrase in sorted(noun_phrases(question), key=unlikelihood):
         whole = _with_tail(phrase, question)
         if whole != phrase and words["quantity"].search(phrase.text):
             continue  # of "the price of X", X
         yield whole
 
 
+_AROUND = frozenset("in at on from by with after before during for since until".split())
+
+
+def _is_specific(text: str) -> bool:
+    """Return True for a phrase that stands for one thing: "the ferry", "buoy 7", "Heron"."""
+    return bool(_determiner(text)) or _class_of(text, set()) != "common"
+
+
 QUESTION_CHARACTERS = 600
 ANSWER_CHARACTERS = 600
-ANSWER_NAMES = 4
+ANSWER_NAMES = 8
 _CITATION_MARK = re.compile(r"\s*\[M?\d+\](?:\([^)]*\))?")
 _LISTED = re.compile(r"^\s*(?:[-*•]|\d+[.)、])\s+(.+)$", re.MULTILINE)
 _QUOTED_ITEM = re.compile(r"[“\"「《]\s*([^”\"」》]{1,40}?)\s*[”\"」》]")
@@ -564,15 +585,17 @@ class ConversationTurn:
     @property
     def asked_name(self) -> str:
         """The name in the answer that the question asks for, "" if it asks for none."""
-        words = _words_of(self)
-        if not words["argument"].search(self.question):
+        words, found = _words_of(self), self.answer_names
+        if not words["argument"].search(self.question) or not found or _defines(self):
             return ""
-        asks_who = reading_of(self.question).asks_who
-        if not asks_who and words["quantity"].search(self.question):
-            return ""
-        fitting = [name for name in self.answer_names if not asks_who or _may_be("person", name)]
-        fitting.sort(key=lambda name: asks_who and name.type != "PERSON")
-        return next((n.name for n in (*fitting, *self.answer_names)), "")
+        if reading_of(self.question).asks_who:
+            persons = [name for name in found if _may_be("person", name)]
+            return (persons or found)[0].name
+        asked = next((p.text for p in noun_phrases(self.question) if p.asked), "")
+        if words["organization"].search(asked) or words["place"].search(asked):
+            return found[0].name
+        is_sure = len(found) == 1 and not words["quantity"].search(self.question)
+        return found[0].name if is_sure and len(self.answer) <= _SHORT_ANSWER else ""
 
 
 def read_turn(question: str, answer: str, names: NameReader) -> ConversationTurn:
@@ -585,9 +608,25 @@ def read_turn(question: str, answer: str, names: NameReader) -> ConversationTurn
     said = "" if plain.strip().startswith(_NO_ANSWERS) else " ".join(plain.split())
     asked = tuple(names(question))
     forms = {normal_form(name.name) for name in asked}
-    new = [name for name in names(said) if normal_form(name.name) not in forms] if said else []
+    best = _best_sentence(question, plain) if said else ""
+    told = [name for text in (best, said) if text for name in names(text)]
+    found: dict[str, SpokenName] = {}
+    for name in told:
+        if (form := normal_form(name.name)) not in forms:
+            found.setdefault(form, name)
+    new = list(found.values())
     items = _find_items(question, plain if said else "", new)
     return ConversationTurn(question, said, asked, tuple(new[:ANSWER_NAMES]), items)
+
+
+_BOLD = re.compile(r"\*\*(.+?)\*\*", re.DOTALL)
+
+
+def _best_sentence(question: str, answer: str) -> str:
+    """Return the sentence of an answer that has most words of its question, of those in bold."""
+    marked = _BOLD.findall(answer) or re.split(r"(?<=[.!?])\s+|(?<=[。！？])|\n+", answer)
+    asked = set(content_terms(question))
+    return max(marked, key=lambda text: len(asked & set(content_terms(text))))
 
 
 def _find_items(question: str, answer: str, names: Sequence[SpokenName]) -> tuple[str, ...]:
@@ -662,7 +701,7 @@ _OPENING_WORDS = (
     " there i tell show list find give explain describe compare summarize then so yes no thanks"
 )
 _NO_NAMES = frozenset(_OPENING_WORDS.split())
-_NOT_SPOKEN_OF = frozenset({"DATE", "NUMBER"})
+_NOT_SPOKEN_OF = frozenset({"DATE", "NUMBER", "KEYWORD"})
 
 
 class SpokenName(NamedTuple):
@@ -754,7 +793,8 @@ class Pronoun(NamedTuple):
 
 _OWN = "_own"
 """The end of the name of a group of possessive pronouns; the names begin with their kind."""
-_SHORT_ANSWER_WORDS = 20
+_SHORT_ANSWER = 150
+"""Characters of an answer that hardly says more than what is asked for."""
 _NO_PERSONS = frozenset(
     {"PLACE", "ORGANIZATION", "DATE", "NUMBER", "WORK", "IDENTIFIER", "EVENT", "PRODUCT"}
 )
@@ -803,6 +843,15 @@ def _antecedents(pronoun: Pronoun, turns: Sequence[ConversationTurn]) -> Iterato
     question asked for them: for a person or a place, or with a short answer that has one name.
     """
     kind = pronoun.kind
+    if kind == "person":  # those that are known to be persons precede all other names
+        known = [name for turn in reversed(turns) for name in _persons(turn)]
+        asked = {turn.asked_name for turn in turns if reading_of(turn.question).asks_who}
+        yield from (n.name for n in known if n.type == "PERSON" or n.name in asked)
+        last = turns[-1]
+        if _asks_for("person", last) and not any(_may_be("person", n) for n in last.answer_names):
+            yield from _topics(last)  # nobody knows who that is
+        yield from (name.name for name in known)
+        return
     for turn in reversed(turns):
         if kind == "then":
             for text in (turn.answer, turn.question):
@@ -814,20 +863,21 @@ def _antecedents(pronoun: Pronoun, turns: Sequence[ConversationTurn]) -> Iterato
         yield from _fitting(kind, turn)
 
 
+def _persons(turn: ConversationTurn) -> list[SpokenName]:
+    """Return the names of a turn that may be those of persons."""
+    asks = _asks_for("person", turn)
+    both = (turn.answer_names, turn.names) if asks else (turn.names, turn.answer_names)
+    return [name for name in chain(*both) if _may_be("person", name)]
+
+
 def _fitting(kind: str, turn: ConversationTurn) -> Iterator[str]:
     asks = _asks_for(kind, turn)
     if kind == "that" and turn.asked_name:
         yield turn.asked_name
     both = (turn.answer_names, turn.names) if asks else (turn.names, turn.answer_names)
     fitting = [name for name in chain(*both) if _may_be(kind, name)]
-    if kind == "person":
-        fitting.sort(key=lambda name: name.type != "PERSON")
-        yield from (name.name for name in fitting)
-        if asks and not turn.answer_names:  # nobody knows who that is
-            yield from (phrase.text for phrase in _things(turn.question) if not phrase.asked)
-        return
     if kind == "place":
-        fitting.sort(key=lambda name: (name in turn.answer_names) != asks)
+        fitting.sort(key=lambda name: name in turn.answer_names)
         fitting.sort(key=lambda name: name.type not in ("PLACE", "ORGANIZATION", ""))
         yield from (name.name for name in fitting)
         return
@@ -836,6 +886,10 @@ def _fitting(kind: str, turn: ConversationTurn) -> Iterator[str]:
     others = [name for name in fitting if name.type != "PLACE"]
     asked = [name for name in others if asks and name in turn.answer_names]
     own = [name for name in others if name in turn.names]
+    kinds = [phrase.head for phrase in noun_phrases(turn.question) if phrase.asked]
+    is_of_kind = bool(kinds) and not kinds[0].endswith("s")
+    if turn.asked_name and (kind == "any" or (is_of_kind and kind == "thing")):
+        yield turn.asked_name
     yield from (name.name for name in asked)
     persons = {name.name for name in turn.names if name.type == "PERSON"}
     if is_chinese:
@@ -845,10 +899,14 @@ def _fitting(kind: str, turn: ConversationTurn) -> Iterator[str]:
         yield from (name.name for name in own)
         phrases: Sequence[Phrase] = noun_phrases(turn.question)
     else:
-        yield from (name.name for name in own)
         phrases = list(_things(turn.question))
+        firm = [p.text for p in phrases if kind != "any" and _is_specific(p.text)]
+        yield from (text for text in firm if not any(person in text for person in persons))
+        yield from (name.name for name in own)
     at = {name.name for name in places}
     texts = [phrase.text for phrase in phrases if phrase.text not in at]
+    if kind == "any":
+        texts.sort(key=lambda text: (not text.endswith("s"), turn.question.find(text)))
     yield from (text for text in texts if not any(person in text for person in persons))
     yield from (name.name for name in chain(places, others))
 
@@ -867,16 +925,24 @@ def _named_by(noun: str, turn: ConversationTurn) -> Iterator[str]:
     yield from (p.text for p in _things(turn.question) if stems & set(content_terms(p.head)))
 
 
+def _defines(turn: ConversationTurn) -> bool:
+    """Return True if a turn asks who or what a name is, so that it stays the subject."""
+    if not (match := _words_of(turn)["defines"].search(turn.question)):
+        return False
+    before = turn.question[: match.start()]
+    return not before or any(name.name == before for name in turn.names)
+
+
 def _asks_for(kind: str, turn: ConversationTurn) -> bool:
     """Return True if a turn asks for what its answer names, so that a pronoun may refer to that."""
     question, words = reading_of(turn.question), _words_of(turn)
     if kind == "place":
         return question.asks_where
-    if words["defines"].search(turn.question):
+    if _defines(turn):
         return False
     if kind == "person" and question.asks_who:
         return True
-    is_one = len(turn.answer_names) == 1 and len(turn.answer.split()) <= _SHORT_ANSWER_WORDS
+    is_one = len(turn.answer_names) == 1 and len(turn.answer) <= _SHORT_ANSWER
     asks_what = words["argument"].search(turn.question) and not question.asks_who
     return is_one and bool(asks_what and not words["quantity"].search(turn.question))
 
@@ -885,16 +951,19 @@ def _may_be(kind: str, name: SpokenName) -> bool:
     if kind == "place":
         return name.type != "PERSON"
     if kind == "person":
-        is_word = name.name.isascii() and name.name.islower() and " " not in name.name
-        return name.type not in _NO_PERSONS and (name.type == "PERSON" or not is_word)
+        if name.type in ("", "PERSON"):
+            words = (CHINESE if HAN_CHARACTER.search(name.name) else ENGLISH).follow_ups
+            is_word = name.name.isascii() and name.name.islower() and " " not in name.name
+            is_other = words["organization"].search(name.name) or words["place"].search(name.name)
+            return name.type == "PERSON" or not (is_word or is_other)
+        return name.type not in _NO_PERSONS
     return kind == "any" or name.type != "PERSON"
 
 
 Support = Callable[[str], float]
-"""Returns how many words of a question one passage has, weighted, less those that it lacks."""
+"""Returns the share of the words of a question, weighted by their rarity, that one passage has."""
 
 _SUPPORTING = 20
-_MISSING = 0.5
 
 
 def index_support(store: Store) -> Support:
@@ -906,13 +975,12 @@ def index_support(store: Store) -> Support:
         held = index.document_frequencies(asked)
         known = [term for term in asked if term in held]
         if not known:
-            return 0.0
+            return 1.0
         items = max(index.count(), 1)
         weights = np.array([np.log1p(items / held[term]) for term in known])
         ids = [item.id for item in index.search(text, k=_SUPPORTING)]
         covered = (index.occurrences(ids, known) > 0) @ weights if ids else np.zeros(1)
-        best = float(covered.max(initial=0.0))
-        return best - _MISSING * (float(weights.sum()) - best)
+        return float(covered.max(initial=0.0) / weights.sum())
 
     return value
 
