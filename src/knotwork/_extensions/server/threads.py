@@ -15,6 +15,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from pydantic_core import to_jsonable_python
+
 from knotwork._durable_files import replace_file
 from knotwork._extensions.server.job_store import utc_now
 from knotwork._extensions.server.keys import AccessKey
@@ -111,9 +113,8 @@ class ThreadsOfKey:
             known = self.find(identifier)
             kept = known.turns if turns is None else tuple(turns)
             if answer is not None:
-                understood = understood_question(answer)
-                turn = ThreadTurn(answer.question, understood, json.loads(json.dumps(ANSWER(answer))))
-                kept = (*kept, turn)
+                told = to_jsonable_python(ANSWER(answer))
+                kept = (*kept, ThreadTurn(answer.question, understood_question(answer), told))
             named = known.title if title is None else title
             if not named and kept:
                 named = kept[0].question[:LONGEST_TITLE]
