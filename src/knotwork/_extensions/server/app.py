@@ -26,6 +26,7 @@ from knotwork._extensions.server.routes import (
     documents,
     evaluations,
     graph,
+    guide,
     jobs,
     openai,
     operations,
@@ -39,7 +40,7 @@ from knotwork.errors import KnotworkError
 API = "/api/v1"
 _ROUTES = (
     *(workspaces.router, documents.router, jobs.router, ask.router, ask.memories, graph.router),
-    evaluations.router,
+    *(guide.router, evaluations.router),
 )
 Responses = dict[int | str, dict[str, Any]]
 _MOST_BODY_BYTES = 1 * MEGABYTE
