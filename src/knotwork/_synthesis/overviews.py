@@ -745,15 +745,13 @@ def _told_once(lines: Sequence[SummaryLine]) -> list[SummaryLine]:
         return list(lines)
 
     def pieces_of(row: int, line: SummaryLine) -> tuple[SummaryPiece, ...]:
-        kept = []
-        for column, piece in enumerate(line.pieces):
-            known = places.get((row, column), None)
-            if known is not None and known < 0:
-                continue
-            if known is not None and piece.source is not None and known in more:
-                also = (*piece.source.also, *more[known])
-                piece = piece._replace(source=replace(piece.source, also=also))
-            kept.append(piece)
+        kept = list[SummaryPiece]()
+        for column, (text, source) in enumerate(line.pieces):
+            known = places.get((row, column), len(told))
+            if known >= 0:
+                also = more.get(known, ())
+                whole = replace(source, also=(*source.also, *also)) if source and also else source
+                kept.append(SummaryPiece(text, whole))
         return tuple(kept)
 
     shown = [(line, pieces_of(row, line)) for row, line in enumerate(lines)]

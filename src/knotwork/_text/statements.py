@@ -337,7 +337,8 @@ _LEGAL = re.compile(
     re.IGNORECASE,
 )
 _EDITION = re.compile(
-    r"^(?:version|edition|revision|(?:report|notes?|minutes|article|paper)s? (?:by|of|from)|present(?=:)|attendees?(?=:)|adopted|approved|issued|published|printed|revised|reviewed"
+    r"^(?:(?:report|notes?|minutes|article|paper) (?:by|of|from)|present(?=:)|attendees?(?=:)"
+    r"|version|edition|revision|adopted|approved|issued|published|printed|revised|reviewed"
     r"|written|translated|compiled|posted|dear|hello|hi|welcome|thanks?|last (?:updated|amended"
     r"|revised|changed|reviewed)|(?:effective|in force|valid) (?:from|since|as of)|by [A-Z])\b"
     r"|(?:修订|修訂|通过|通過|修正|审定|編訂|编订|整理|发布|發佈|公布之日起\w{2})[。.]?$|^(?:[甲乙丙]方|\w{2}方)[:：]|^(?:版本|作者|译者|编者|发布|更新|生效|时间：|出席|主持人)"
@@ -402,7 +403,10 @@ def is_statement(chunk: Chunk, span: Span, text: str, *, is_item: bool = False) 
     """
     flat = _MARK.sub("", flat_text(text))
     titles = {title.casefold() for title in (*chunk.headings, chunk.document_title)}
-    if not may_quote(chunk, span, flat) or flat.casefold() in titles:
+    if not may_quote(chunk, span, flat) or {flat.casefold(), split_number(flat)[1].casefold()} & {
+        *titles,
+        *(split_number(title)[1] for title in titles),
+    }:
         return False
     if weigh_prose(flat) < _LEAST_PROSE:
         return False
