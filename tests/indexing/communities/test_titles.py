@@ -117,18 +117,9 @@ def test_a_heading_with_a_sign_of_file_names_is_no_file(title):
 @pytest.mark.parametrize(
     "title",
     [
-        "",
-        "…",
-        "Summary",
-        "3. Overview",
-        "Cause",
-        "工具",
-        "notes.txt",
-        "/etc/group",
-        "IMG_0423",
-        "2024-03",
-    ]
-    + ["[![Build](build.svg)](https://example.org)", "![](logo.png)"],
+        *("", "…", "Summary", "3. Overview", "Cause", "工具", "notes.txt", "/etc/group"),
+        *("IMG_0423", "2024-03", "[![Build](build.svg)](https://example.org)", "![](logo.png)"),
+    ],
 )
 def test_titles_that_name_no_theme(title):
     assert not names_a_theme(title)

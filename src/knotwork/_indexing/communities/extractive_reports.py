@@ -63,7 +63,7 @@ def write_extractive_report(material: Material, *, content_key: str = "") -> Com
     phrases = key_phrases(texts, language=language, names=names)
     return replace(
         outline,
-        title=_title(material, names, phrases, language),
+        title=_title(material, names, phrases),
         summary=_summary(names[:_SUMMARY_NAMES], phrases, language),
         language=language,
         content_key=content_key or material.content_key,
@@ -89,7 +89,7 @@ def report_title(material: Material, language: str) -> str:
     names = central_names(material.entities)
     texts = [sentence.text for sentence in material.sentences]
     phrases = key_phrases(texts, language=language, names=names)
-    return _title(material, names, phrases, language)
+    return _title(material, names, phrases)
 
 
 def central_names(entities: Sequence[Entity]) -> list[str]:
@@ -110,7 +110,7 @@ def central_names(entities: Sequence[Entity]) -> list[str]:
     return list(chosen.values())
 
 
-def _title(material: Material, names: Sequence[str], phrases: Sequence[str], language: str) -> str:
+def _title(material: Material, names: Sequence[str], phrases: Sequence[str]) -> str:
     distinctive = distinctive_names(material.entities, [s.text for s in material.sentences])
     title = name_theme(material.headings, material.read, distinctive, phrases)
     return title or _pair(names)
