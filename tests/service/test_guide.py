@@ -132,17 +132,18 @@ def test_an_answer_says_how_many_files_are_ready_while_others_are_read(tmp_path,
 
 
 def test_the_price_of_an_answer_is_given_where_the_prices_are_set(sample_index, tmp_path):
-    copy_index(sample_index, tmp_path / "open.knot")
     with ModelTestServer() as model:
         settings = make_settings()
         llm = replace(settings.llm, model="openai:knotwork-test", base_url=model.url)
         priced = replace(llm, prices=("openai:* 10 20",))
         money = {}
         for name, used in (("priced", priced), ("free", llm)):
-            place = ServerConfig(tmp_path, replace(settings, llm=used))
+            (tmp_path / name).mkdir()
+            copy_index(sample_index, tmp_path / name / "open.knot")
+            place = ServerConfig(tmp_path / name, replace(settings, llm=used))
             with open_client(place) as client:
                 answer = sent(client.post(f"{OPEN}/ask", json={"question": QUESTION}))
             assert answer["model"]
             money[name] = answer["usage"]["money"]
-    assert Decimal(money["priced"]) >= 0
+    assert Decimal(money["priced"]) > 0
     assert money["free"] is None

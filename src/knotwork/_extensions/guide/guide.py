@@ -14,6 +14,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
+from functools import cache
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
@@ -27,6 +28,7 @@ from knotwork._extensions.guide.offers import (
 )
 from knotwork._indexing.communities.extractive_reports import names_a_theme
 from knotwork._indexing.communities.index_reports import find_topics
+from knotwork._questions.languages import Words, read_words
 from knotwork._synthesis import messages
 from knotwork._synthesis.extractive_answers import cite_sentences
 from knotwork._synthesis.overviews import DocumentOutline, OutlinePart, lead_of
@@ -198,7 +200,7 @@ def _read_sample(store: Store, entries: Sequence[LedgerEntry]) -> Mapping[str, S
     }
 
 
-_DETAIL = re.compile(r"\s*[(（][^()（）]*[)）]$")
+_DETAIL = re.compile(r"\s*（.*）$|\s+\(.*\)$")
 """What sets a community apart from others of one heading."""
 
 
@@ -234,28 +236,11 @@ def _offer(base: KnowledgeBase, read: Mapping[str, Sequence[Chunk]]) -> list[Off
 
 _YEAR = r"(?:\b(?:1[5-9]|20)\d\d\b(?![-/.:]\d)|(?:1[5-9]|20)\d\d\s*年)"
 _WHEN = re.compile(rf"(?P<date>{DAY}|{MONTH_OF_YEAR}|{_YEAR})", re.IGNORECASE)
-_BEFORE = re.compile(
-    r"(?:\b(?:in|on|of|since|from|until|by|during|early|late|night of|autumn|spring|summer|winter),?"
-    r" (?:the )?(?:\d{1,2} (?=\d{4}))?|^|[，。；、于在自至到从])$",
-    re.IGNORECASE,
-)
-_DEED = re.compile(
-    r"\b(?:founded|built|opened|closed|launched|moored|died|joined|left|retired|resigned|began|started"
-    r"|ended|moved|published|released|introduced|created|established|completed|adopted|approved"
-    r"|signed|sold|bought|acquired|merged|renamed|replaced|discovered|invented|won|lost|crossed|broke"
-    r"|tore|sank|flooded|found|took (?:over|place)|went|became|succeeded|elected|appointed|agreed"
-    r"|decided|announced|removed|dropped|installed|rebuilt|restored|switched|filed|ratified|designed"
-    r"|wrote|written|arrived|returned|stopped|complete|contacted|selected|was born|were born|ruled|met"
-    r"|formalized|voted|split|assembled|visited|changed)\b"
-    r"|成立|设立|建成|开[始通工业]|创[办立建]|加入|离开|退休|去世|逝世|出生|发布|发表|出版|通过|批准|施行|实施|完成"
-    r"|收购|合并|更名|发现|发明|获得|当选|任命|担任|接替|调往|启用|关闭|停止|结束|联系|决定|宣布|举行|记录到|装有",
-    re.IGNORECASE,
-)
-_NO_EVENT = re.compile(
-    r"\b(?:will|would|should|may|might|shall)\b|将|\bcopyright\b|©|\bversion \d|\bfor example\b|\be\.g\.|['\"`]\d{4}|\d{4}['\"`]|\bRFC\b|\bISO\b"
-    r"|\blast (?:updated|modified|changed)\b|\bselect\b|\binterval\b|\btimestamp\b|例如|版权",
-    re.IGNORECASE,
-)
+
+
+@cache
+def _event_words() -> Mapping[str, Words]:
+    return {name: Words(form) for name, form in read_words("offers")["events"].items()}
 
 
 def find_events(store: Store, read: Mapping[str, Sequence[Chunk]]) -> list[DatedEvent]:
@@ -291,9 +276,10 @@ def find_events(store: Store, read: Mapping[str, Sequence[Chunk]]) -> list[Dated
 def _is_event(text: str, when: re.Match[str]) -> bool:
     """Return True if a sentence says that something was done at the time that it names."""
     is_bare_year = when["date"].strip().isdigit()
-    if is_bare_year and not _BEFORE.search(text[: when.start()]):
+    words = _event_words()
+    if is_bare_year and not words["before_year"].search(text[: when.start()]):
         return False
-    return _DEED.search(text) is not None and _NO_EVENT.search(text) is None
+    return words["deed"].search(text) is not None and words["none"].search(text) is None
 
 
 def _first_day(ordinal: int) -> str:

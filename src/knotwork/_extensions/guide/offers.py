@@ -33,6 +33,8 @@ LEAST_CONFIDENCE = 0.5
 _LONGEST_SENTENCE = 260
 _LONGEST, _LONGEST_WIDE = 90, 32
 """Characters of a question, in English and Chinese."""
+_OF_TASK = 0.85
+"""The worth of a question made from a heading that names a task."""
 _SHORTEST_WIDE = 3
 """Characters of what a Chinese question is about: shorter words may mean several things."""
 _NEAR = 3
@@ -55,12 +57,21 @@ _POINTING = re.compile(
     r"|previous|next|other|another|same|such|you|your|we|our|i|my)\b|[这那该此它他她其]|上述|以下|前者|后者",
     re.IGNORECASE,
 )
+_HERE = re.compile(
+    r"\b(?:this|these|that|those|it|its|here|above|below|following)\b", re.IGNORECASE
+)
+_WITH_VERB = re.compile(
+    r"\b(?:is|are|was|were|do|does|did|can|could|should|would|will|may|must|has|have|had)\b"
+    r"|^wh(?:o|at|ich \w+) [a-z]+(?:s|ed)\b",
+    re.IGNORECASE,
+)
+_PERSONAL = re.compile(r"(?:He|She|His|Her)\b|[他她](?!们)")
 _HOW_TO = re.compile(r"how to (?P<rest>[a-z].+)", re.IGNORECASE)
 _HEADING = re.compile(r"^#{1,6}[ \t]+(\S.*)$", re.MULTILINE)
 _ASKING_ZH = ("如何", "怎样", "怎么", "为什么", "什么是")
 _LISTED_ZH = re.compile(r"[、与和及]|文件$|选项$|工具$|方法$|步骤$|管理员|者$")
 """Matches Chinese headings that begin with a verb, but name no task."""
-_KEY = re.compile(r"[^\W\d_][\w’'.,/() -]*")
+_KEY = re.compile(r"[^\W\d_][\w’'., -]*")
 _LABEL = re.compile(r"[\w.-]{3,40}")
 _NO_TEXT = frozenset(
     {BlockKind.CODE, BlockKind.FIGURE, BlockKind.TABLE, BlockKind.ROW, BlockKind.BOX}
@@ -92,6 +103,7 @@ class _Form(NamedTuple):
     worth: float
     who: str
     about: str
+    of_person: str
 
 
 class _Forms(NamedTuple):
@@ -104,6 +116,7 @@ class _Forms(NamedTuple):
     base: Mapping[str, str]
     rows: Mapping[str, str]
     generic: re.Pattern[str]
+    of_people: re.Pattern[str]
     row_worth: float
 
 
@@ -130,6 +143,7 @@ def _forms() -> _Forms:
                 float(form["worth"]),
                 form.get("who", ""),
                 form.get("about", ""),
+                form.get("of_person", ""),
             )
             for name, form in held[language].items()
         )
@@ -147,6 +161,7 @@ def _forms() -> _Forms:
         pairs("base"),
         held["rows"],
         re.compile(f"(?:{held['rows']['generic']})", re.IGNORECASE),
+        re.compile(f"(?:{held['rows']['of_people']})", re.IGNORECASE),
         float(held["rows"]["worth"]),
     )
 
@@ -166,7 +181,7 @@ def _from_headings(chunk: Chunk) -> Iterator[Offer]:
     ends = [*(match.start() for match in found[1:]), len(chunk.text)]
     for match, end in zip(found, ends, strict=False):
         title = show_sentence(split_number(match[1])[1]).rstrip(" ¶")
-        asked, worth = _ask_heading(title)
+        asked, worth = _ask_heading(title, chunk.text)
         if asked and (shown := _shown(asked)):
             start = chunk.span.start
             span = Span(start + match.end(), start + end)
@@ -179,23 +194,24 @@ def _is_code(chunk: Chunk, match: re.Match[str]) -> bool:
     return any(block.kind is BlockKind.CODE for block in around)
 
 
-def _ask_heading(title: str) -> tuple[str, float]:
+def _ask_heading(title: str, text: str) -> tuple[str, float]:
     """Return the question that a heading is, or that a task in it is, and its worth."""
-    if not content_terms(title):
-        return "", 0.0
-    if is_question(title):
-        return title, 1.0
-    if title.startswith(_ASKING_ZH):
-        return f"{title}？", 1.0
+    is_chinese, asked, worth = is_wide_text(title), "", _OF_TASK
     how, (first, _, rest) = _HOW_TO.fullmatch(title), title.partition(" ")
-    if how:
-        return f"How do I {how['rest']}?", 0.85
-    if (verb := _forms().doing.get(first.lower())) and content_terms(rest):
-        return f"How do I {verb} {_inside(rest)}?", 0.85
-    doing = _forms().doing_zh.match(simplify(title)) if is_wide_text(title) else None
-    if doing and len(title) > doing.end() + 1 and not _LISTED_ZH.search(title):
-        return f"如何{title}？", 0.85
-    return "", 0.0
+    doing = _forms().doing_zh.match(simplify(title)) if is_chinese else None
+    if not content_terms(title) or _HERE.search(title):
+        pass
+    elif is_question(title) or title.startswith(_ASKING_ZH):
+        worth = 1.0
+        is_whole = is_chinese or _WITH_VERB.search(title)
+        asked = f"{title.rstrip('？?')}{'？' if is_chinese else '?'}" if is_whole else ""
+    elif how:
+        asked = f"How do I {how['rest']}?"
+    elif (verb := _forms().doing.get(first.lower())) and content_terms(rest):
+        asked = f"How do I {verb} {_as_prose(rest, text)}?"
+    elif doing and len(title) > doing.end() + 1 and not _LISTED_ZH.search(title):
+        asked = f"如何{title}？"
+    return asked, worth
 
 
 def _from_sentence(chunk: Chunk, span: Span, mentions: Sequence[Mention]) -> Iterator[Offer]:
@@ -215,27 +231,35 @@ def _from_sentence(chunk: Chunk, span: Span, mentions: Sequence[Mention]) -> Ite
             for name in found.re.groupindex
         }
         blanks["label"] = named[0] if named else ""
-        if form.who and not _is_person(blanks[form.who], mentions):
+        who, about = blanks.get(form.who, ""), blanks.get(form.about, "")
+        is_of_person = bool(who or about) and (
+            _is_person(who or about, mentions) or _is_told_of(chunk, span)
+        )
+        if who and not is_of_person:
             continue
-        if form.about and not _is_subject(blanks[form.about], chunk):
+        if about and not _is_subject(about, chunk):
             continue
-        question = _fill(form.question, blanks)
+        asked = form.of_person if form.of_person and is_of_person else form.question
+        question = _fill(asked, blanks, chunk.text)
         if question and (shown := _shown(question)):
             yield Offer(shown, form.name, chunk.document_id, span, form.worth)
             return
 
 
-def _fill(question: str, blanks: dict[str, str]) -> str:
+def _fill(question: str, blanks: dict[str, str], text: str) -> str:
     """Return a question with its blanks filled; "" if its subject or verb cannot be asked for."""
     what = blanks.get("what", "")
     if "{what}" in question:
         if not is_wide(what[:1]):
-            what = _inside(what)
+            what = _inside(what, text)
             if _BARE.fullmatch(what) and what[:4].lower() == "the ":
                 return ""  # of several, the question does not say which
         if _POINTING.search(what) or not content_terms(what):
             return ""
-    if is_wide(question[-1]) and 0 < len(what or blanks.get("start", what)) < _SHORTEST_WIDE:
+    if (
+        HAN_CHARACTER.search(question)
+        and 0 < len(what or blanks.get("start", what)) < _SHORTEST_WIDE
+    ):
         return ""
     verb, be = blanks.get("verb", "").lower(), blanks.get("be", "").lower()
     is_plural = _is_plural(what)
@@ -258,11 +282,26 @@ def _fill(question: str, blanks: dict[str, str]) -> str:
     )
 
 
-def _inside(words: str) -> str:
-    """Return words as they are written inside a sentence: "the crossing" for "The crossing"."""
-    first = words.partition(" ")[0]
-    is_common = _ARTICLE.match(words) or first.lower() in common_words()
-    return f"{words[:1].lower()}{words[1:]}" if is_common and not first.isupper() else words
+def _inside(words: str, text: str = "") -> str:
+    """Return words as they are written inside a sentence: "the crossing" for "The crossing".
+
+    A first word loses its capital if ``text`` has it without one, and never with one elsewhere.
+    """
+    first, _, rest = words.partition(" ")
+    is_name = rest[:1].isupper() or (len(first) > 1 and first.isupper())
+    is_common = first.lower() in common_words() or f" {first.lower()} " in text
+    if re.search(rf"[\w,] {re.escape(first)}\b", text) and not first.islower():
+        is_common = False
+    if _ARTICLE.match(words) or (is_common and not is_name):
+        return f"{words[:1].lower()}{words[1:]}"
+    return words
+
+
+def _as_prose(title: str, text: str) -> str:
+    """Return words of a title without the capitals that they have in titles only."""
+    known = common_words()
+    words = ((word, word.lower()) for word in title.split())
+    return " ".join(low if low in known or f" {low} " in text else word for word, low in words)
 
 
 def _is_plural(words: str) -> bool:
@@ -279,6 +318,12 @@ def _is_person(words: str, mentions: Sequence[Mention]) -> bool:
     return bool(words)
 
 
+def _is_told_of(chunk: Chunk, span: Span) -> bool:
+    """Return True if the sentence after a place goes on with "he" or "she"."""
+    following = next((other for other in chunk.sentences if other.start >= span.end), None)
+    return following is not None and _PERSONAL.match(chunk.text_at(following)) is not None
+
+
 def _is_subject(words: str, chunk: Chunk) -> bool:
     """Return True if words are what a passage is about, a name, or a kind of thing ("a tide")."""
     titles = " ".join((*chunk.headings[-2:], chunk.document_title))
@@ -286,7 +331,8 @@ def _is_subject(words: str, chunk: Chunk) -> bool:
     if set(content_terms(words)) <= set(content_terms(titles)):
         return True
     is_kind = words[:2].lower() in ("a ", "an") and " " not in bare
-    return is_kind or any(map(str.isupper, bare[1:])) and not HAN_CHARACTER.search(words)
+    is_name = any(map(str.isupper, bare[1:])) and not HAN_CHARACTER.search(words)
+    return is_kind or is_name
 
 
 def _from_rows(chunk: Chunk, mentions: Sequence[Mention]) -> Iterator[Offer]:
@@ -318,12 +364,14 @@ def _from_row(
     column = show_sentence(names[place])
     if is_of_properties:
         key, column = _inside(show_sentence(chunk.document_title)), key
-    if forms.generic.fullmatch(column) or not _KEY.fullmatch(column) or not key:
+    is_noun = _KEY.fullmatch(column) and "_" not in column and not column.endswith("ed")
+    if forms.generic.fullmatch(column) or not is_noun or not key:
         return
     is_chinese = is_wide_text(f"{key}{column}")
     if not is_chinese:
         column = column if any(map(str.isupper, column[1:])) else column.lower()
-    who = "_who" if _is_person(show_sentence(cells[place]), mentions) else ""
+    is_who = forms.of_people.fullmatch(column) or _is_person(cells[place], mentions)
+    who = "_who" if is_who else ""
     form = forms.rows[f"{'chinese' if is_chinese else 'english'}{who}"]
     question = form.format(key=key, column=column)
     if shown := _shown(question):
