@@ -43,6 +43,8 @@ _OF_ENTITY, _MOST_CHUNKS = 3, 24
 """Passages about an entity of a cited passage, and of all."""
 _FURTHER = 0.9
 """The factor of the worth of a question from a passage that is not cited."""
+_NEARNESS = 0.6
+"""The share of the worth that depends on the terms which a question has of the cited passages."""
 _TRIES_EACH = 3
 """Questions that are tried for each one that is wanted."""
 _SAME_FORM = 0.8
@@ -390,7 +392,7 @@ def _shown(question: str) -> str:
 
 def _is_unpaired(text: str) -> bool:
     pairs = ("()", "（）", "“”", "《》", "「」")
-    return any(text.count(opening) != text.count(closing) for opening, closing in pairs) or (
+    return any(text.count(pair[0]) != text.count(pair[1]) for pair in pairs) or (
         text.count('"') % 2 == 1
     )
 
@@ -472,8 +474,16 @@ def find_related(
     chunks = store.documents.chunks({key for key, _ in cited})
     near = _chunks_near(store, chunks)
     mentions = store.graph.mentions(near)
+    about = set(content_terms(" ".join((question, *(c.searched_text for c in chunks.values())))))
+
+    def weigh(offer: Offer, key: str) -> Offer:
+        asked = set(content_terms(offer.question))
+        shared = len(asked & about) / max(len(asked), 1)
+        own = 1.0 if key in chunks else _FURTHER
+        return offer._replace(worth=offer.worth * own * (1 - _NEARNESS + _NEARNESS * shared))
+
     offers = [
-        offer._replace(worth=offer.worth * (1.0 if key in chunks else _FURTHER))
+        weigh(offer, key)
         for key, chunk in near.items()
         for offer in make_offers(chunk, mentions.get(key, ()))
     ]
