@@ -396,7 +396,7 @@ class KnowledgeBase:
         own. The questions are from different documents, and were asked before. No model is called;
         all but the documents takes up to ten seconds, and is kept until the index changes.
         """
-        guide: Guide = PARTS.load("write_guide")(self, limit=limit, offset=offset)
+        guide: Guide = PARTS.load("write_guide")(self.store, self.ask, limit=limit, offset=offset)
         return guide
 
     def related(
@@ -409,7 +409,7 @@ class KnowledgeBase:
         """
         find = PARTS.load("find_related")
         related: Sequence[OfferedQuestion] = find(
-            self, question, cited, most=most, seconds=_RELATED_S
+            self.store, self.ask, question, cited, most=most, seconds=_RELATED_S
         )
         return related
 

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from knotwork._extensions.guide.offers import (
+    Ask,
     Offer,
     OfferedQuestion,
     Trial,
@@ -40,7 +41,6 @@ from knotwork._text.terms import content_terms
 from knotwork.records import BlockKind, Chunk, Citation, Document, Span
 
 if TYPE_CHECKING:
-    from knotwork._knowledge_base import KnowledgeBase
     from knotwork._stores.base import LedgerEntry, Store
 
 QUESTIONS, TOPICS, EVENTS = 4, 6, 12
@@ -117,9 +117,8 @@ _KEPT: WeakKeyDictionary[Store, _Kept] = WeakKeyDictionary()
 _LOCK = threading.Lock()
 
 
-def write_guide(base: KnowledgeBase, *, limit: int, offset: int) -> Guide:
+def write_guide(store: Store, ask: Ask, *, limit: int, offset: int) -> Guide:
     """Return the guide of an index, with ``limit`` documents from the position ``offset``."""
-    store = base.store
     with _LOCK:
         kept = _KEPT.setdefault(store, _Kept())
     with kept.lock:  # a second request waits for the first one
@@ -138,7 +137,7 @@ def write_guide(base: KnowledgeBase, *, limit: int, offset: int) -> Guide:
                     len(entries),
                     (),
                     tuple(_main_topics(store)),
-                    tuple(_offer(base, read)),
+                    tuple(_offer(store, ask, read)),
                     tuple(find_events(store, read)),
                 )
         assert kept.whole is not None
@@ -221,8 +220,8 @@ def _main_topics(store: Store) -> Iterator[GuideTopic]:
             return
 
 
-def _offer(base: KnowledgeBase, read: Mapping[str, Sequence[Chunk]]) -> list[OfferedQuestion]:
-    mentions = base.store.graph.mentions([chunk.id for held in read.values() for chunk in held])
+def _offer(store: Store, ask: Ask, read: Mapping[str, Sequence[Chunk]]) -> list[OfferedQuestion]:
+    mentions = store.graph.mentions([chunk.id for held in read.values() for chunk in held])
     offers: list[Offer] = []
     for held in read.values():
         own = (
@@ -231,7 +230,7 @@ def _offer(base: KnowledgeBase, read: Mapping[str, Sequence[Chunk]]) -> list[Off
             for offer in make_offers(chunk, mentions.get(chunk.id, ()))
         )
         offers += sorted(own, key=lambda offer: -offer.worth)[:_OFFERS_EACH]
-    return try_offers(base, offers, _TRIAL, is_spread=True)
+    return try_offers(store, ask, offers, _TRIAL, is_spread=True)
 
 
 _YEAR = r"(?:\b(?:1[5-9]|20)\d\d\b(?![-/.:]\d)|(?:1[5-9]|20)\d\d\s*年)"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
@@ -22,11 +22,13 @@ from knotwork._text.plain_text import show_sentence, split_number, split_row
 from knotwork._text.statements import is_question, is_wide_text
 from knotwork._text.terms import content_terms
 from knotwork._transform.rules.lexicon import common_words, name_type
-from knotwork.records import Block, BlockKind, Chunk, Citation, Mention, Span
+from knotwork.records import Answer, Block, BlockKind, Chunk, Citation, Mention, Span
 
 if TYPE_CHECKING:
-    from knotwork._knowledge_base import KnowledgeBase
     from knotwork._stores.base import Store
+
+Ask = Callable[[AskRequest], Answer]
+"""Answers a request from an index."""
 
 LEAST_CONFIDENCE = 0.5
 """The least confidence of the answer to a question that is offered: a strong answer."""
@@ -407,7 +409,8 @@ class Trial:
 
 
 def try_offers(
-    base: KnowledgeBase,
+    store: Store,
+    ask: Ask,
     offers: Iterable[Offer],
     trial: Trial,
     *,
@@ -438,7 +441,7 @@ def try_offers(
         if any(key == best.document_id and span.overlaps(best.span) for key, span in cited):
             continue
         tries += 1
-        if (source := _answered(base, best)) is not None:
+        if (source := _answered(store, ask, best)) is not None:
             taken.append(OfferedQuestion(best.question, source))
             used[best.form] = used.get(best.form, 0) + 1
             documents.add(best.document_id)
@@ -446,19 +449,20 @@ def try_offers(
     return taken
 
 
-def _answered(base: KnowledgeBase, offer: Offer) -> Citation | None:
+def _answered(store: Store, ask: Ask, offer: Offer) -> Citation | None:
     """Return the source of the answer to a question, if it is where the question was made."""
-    answer = base.ask(AskRequest(offer.question, use_llm=False))
+    answer = ask(AskRequest(offer.question, use_llm=False))
     if not answer.answered or not answer.citations or (answer.confidence or 0) < LEAST_CONFIDENCE:
         return None
     first = answer.citations[0]
-    chunks = base.store.documents.chunks({first.chunk_id})
+    chunks = store.documents.chunks({first.chunk_id})
     is_there = first.chunk_id in chunks and chunks[first.chunk_id].document_id == offer.document_id
     return first if is_there and first.span.overlaps(offer.span) else None
 
 
 def find_related(
-    base: KnowledgeBase,
+    store: Store,
+    ask: Ask,
     question: str,
     cited: Sequence[tuple[str, Span]],
     *,
@@ -470,7 +474,6 @@ def find_related(
     ``cited`` are the id of a chunk and the cited span of its document. The questions are made from
     these chunks, from those around them, and from those about the same entities.
     """
-    store = base.store
     chunks = store.documents.chunks({key for key, _ in cited})
     near = _chunks_near(store, chunks)
     mentions = store.graph.mentions(near)
@@ -489,7 +492,7 @@ def find_related(
     ]
     told = [(chunks[key].document_id, span) for key, span in cited if key in chunks]
     trial = Trial(most, _TRIES_EACH * most, seconds)
-    return try_offers(base, offers, trial, asked=[question], cited=told)
+    return try_offers(store, ask, offers, trial, asked=[question], cited=told)
 
 
 def _chunks_near(store: Store, cited: Mapping[str, Chunk]) -> dict[str, Chunk]:
