@@ -69,6 +69,7 @@ def same_in(view, whole, *, but=frozenset()):
 
 def test_an_answer_is_the_same_on_every_surface(client, sample_index):
     whole = sent(client.post(f"{OPEN}/ask", json=ASKED))
+    assert whole.pop("reading") is None, "only a server reads files beside its answers"
     options = ("--retriever", RETRIEVER, "--retrieval-query", ROWS)
     assert without_times(printed(sample_index, "ask", QUESTION, *options)) == without_times(whole)
     view = returned(sample_index, "ask", **ASKED)

@@ -19,8 +19,9 @@ from knotwork._synthesis.extractive_answers import (
     rank_candidates,
     rank_pieces,
 )
+from knotwork._text.names import normal_form
 from knotwork._text.statements import SelectedSentence
-from knotwork.records import AnswerSpan, Chunk, Document, Span
+from knotwork.records import AnswerSpan, Chunk, Document, Mention, Span
 
 
 def complete(sentence, words):
@@ -153,6 +154,43 @@ def sentence_with(words, text):
 def test_words_of_another_kind_than_is_asked_for_are_not_given(question, words, text, is_given):
     given = choose_words(sentence_with(words, text), reading_of(question), confidence=0.99)
     assert given == (words if is_given else "")
+
+
+@pytest.mark.parametrize(
+    ("question", "words", "text", "is_given"),
+    [
+        ("When was the option added?", "3.11", "The option was added in version 3.11.", False),
+        ("When was the option added?", "May 2018", "The option was added in May 2018.", True),
+        ("When was the buoy moored?", "14 months", "The buoy was moored for 14 months.", False),
+        ("Which version has the option?", "May 2018", "The option came in May 2018.", False),
+        ("Which version has the option?", "3.11", "The option came with version 3.11.", True),
+        ("How many trips were late?", "a third", "Of all trips a third were late.", False),
+        ("How many trips were late?", "12%", "Of all trips 12% were late.", False),
+        ("How many trips were late?", "31", "In May 31 trips were late.", True),
+        ("What share of the trips was late?", "31", "In May 31 trips were late.", False),
+        ("What share of the trips was late?", "a third", "A third was late: a third.", True),
+        ("Who keeps the light?", "1996", "Since 1996 nobody keeps the light.", False),
+        ("Who leads the survey?", "Harbour Authority", "The Harbour Authority leads it.", False),
+        ("Who pays for the survey?", "Harbour Authority", "The Harbour Authority pays it.", True),
+        ("Who leads the survey?", "Mira Solheim", "Mira Solheim leads the survey.", True),
+        ("Where was the buoy moored?", "May 2018", "It was moored in May 2018.", False),
+        ("How long did the voyage last?", "in 2018", "The voyage was in 2018.", False),
+        ("差旅补助每天多少钱？", "十日", "差旅补助每天一百二十元，每月十日发放。", False),
+        ("差旅补助每天多少钱？", "一百二十元", "差旅补助每天一百二十元，每月十日发放。", True),
+        ("选项是哪个版本加入的？", "2018年5月", "选项于2018年5月加入。", False),
+        ("浮标是什么时候投放的？", "3.2版", "浮标随软件3.2版投放。", False),
+        ("望汐有多少名员工？", "三成", "望汐的员工占三成。", False),
+        ("谁主持计划？", "2023年", "计划从2023年开始。", False),
+        ("办事处在哪里？", "2017年", "办事处于2017年设立。", False),
+    ],
+)
+def test_a_near_value_of_another_kind_is_not_given(question, words, text, is_given):
+    types = {"Harbour Authority": "ORGANIZATION", "Mira Solheim": "PERSON"}
+    mentions = [Mention("c", normal_form(words), words, types[words])] if words in types else []
+    given = choose_words(
+        sentence_with(words, text), reading_of(question), confidence=0.99, mentions=mentions
+    )
+    assert bool(given) is is_given
 
 
 @pytest.mark.parametrize(

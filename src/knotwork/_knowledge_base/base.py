@@ -39,6 +39,7 @@ from knotwork.records import (
     Evidence,
     GraphSchema,
     PropertyValue,
+    Span,
 )
 
 if TYPE_CHECKING:
@@ -48,6 +49,8 @@ if TYPE_CHECKING:
     from knotwork._extensions.graphs.knowledge_graph import KnowledgeGraph
     from knotwork._extensions.graphs.servers.served_graphs import ServedGraphs
     from knotwork._extensions.graphs.wiki import WikiReport
+    from knotwork._extensions.guide.guide import Guide
+    from knotwork._extensions.guide.offers import OfferedQuestion
     from knotwork._extensions.model_indexing.run_estimates import IndexEstimate
     from knotwork._extensions.queries.query_plans import Translator
     from knotwork._extensions.tables.tables import Tables
@@ -60,6 +63,10 @@ if TYPE_CHECKING:
     from knotwork._stores.fields import FieldInfo
     from knotwork._synthesis.engine import AnswerEngine
     from knotwork._transform.extractor import Extractor
+
+
+_RELATED_S = 3.0
+"""How long questions near an answer are tried."""
 
 
 class KnowledgeBase:
@@ -381,6 +388,30 @@ class KnowledgeBase:
             if self._engine is None:
                 self._engine = AnswerEngine(self.retrievers, model=self._chat_model)
         return self._engine.answer(question, options, open_to_write=self.open_to_write)
+
+    def guide(self, *, limit: int = 50, offset: int = 0) -> Guide:
+        """Describe the index: documents, topics, questions it answers, and a timeline.
+
+        ``limit`` documents from the position ``offset`` are described, each by a sentence of its
+        own. The questions are from different documents, and were asked before. No model is called;
+        all but the documents takes up to ten seconds, and is kept until the index changes.
+        """
+        guide: Guide = PARTS.load("write_guide")(self.store, self.ask, limit=limit, offset=offset)
+        return guide
+
+    def related(
+        self, question: str, cited: Sequence[tuple[str, Span]], *, most: int = 3
+    ) -> Sequence[OfferedQuestion]:
+        """Return up to ``most`` other questions that passages near an answer answer.
+
+        ``cited`` are the chunk id and the span of each of the answer's citations. Each question was
+        asked before, without a model: this takes up to three seconds.
+        """
+        find = PARTS.load("find_related")
+        related: Sequence[OfferedQuestion] = find(
+            self.store, self.ask, question, cited, most=most, seconds=_RELATED_S
+        )
+        return related
 
     @Verb
     def backup(self, target: str | Path, *, overwrite: bool = False) -> Steps[BackupReport]:

@@ -240,12 +240,13 @@ _COUNTED = re.compile(
     r"|多少(人)(?=[？?]|$)",
     re.IGNORECASE,
 )
-_PEOPLE = frozenset(
+PEOPLE = frozenset(
     terms(
         "people person persons employees staff workers members inhabitants residents population"
         " students pupils passengers visitors users crew men women players soldiers guests children"
     )
 ) | set("人员名位工")
+"""Terms for people who are counted."""
 _TIME = re.compile(
     r"\d|\b(?:january|february|march|april|may|june|july|august|september|october|november|december|century"
     r"|spring|summer|autumn|winter|monday|tuesday|wednesday|thursday|friday|saturday|sunday|today|ago"
@@ -504,8 +505,8 @@ class AskedFact:
         if HAN_CHARACTER.search(self.counted):
             counted, people, held = list(self.counted), frozenset(self.counted), list(text)
         else:
-            counted, people, held = content_terms(self.counted)[-1:], _PEOPLE, terms(text)
-        return _PEOPLE.isdisjoint(counted) or not people.isdisjoint(held)
+            counted, people, held = content_terms(self.counted)[-1:], PEOPLE, terms(text)
+        return PEOPLE.isdisjoint(counted) or not people.isdisjoint(held)
 
 
 def _has_others(forms: Mapping[str, Words], own: Collection[str], text: str) -> bool:

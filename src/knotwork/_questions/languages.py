@@ -116,7 +116,7 @@ class Dimension(NamedTuple):
 def _read_dimensions() -> dict[str, Dimension]:
     return {
         name: Dimension(
-            **{k: Words("".join(v).replace("«CN»", _HAN_NUMBER)) for k, v in form.items()}
+            **{k: Words("".join(v).replace("«CN»", HAN_NUMBER)) for k, v in form.items()}
         )
         for name, form in read_words("dimensions").items()
     }
@@ -147,7 +147,8 @@ def unit_at(text: str, place: int) -> tuple[Unit | None, int]:
     return unit, end
 
 
-_HAN_NUMBER = r"[\d零〇一二两三四五六七八九十百千万半几]\s?"
+HAN_NUMBER = r"[\d零〇一二两三四五六七八九十百千万半几]\s?"
+"""A number before a Chinese unit, as a pattern without groups."""
 DIMENSIONS = _read_dimensions()
 """The kinds of quantities that questions ask for, by name."""
 

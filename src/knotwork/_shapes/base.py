@@ -90,6 +90,11 @@ class Shape:
         return found
 
     @property
+    def keys(self) -> tuple[str, ...]:
+        """KEY=NAME for each key, as `View` takes them."""
+        return tuple(f"{key}={path}" for key, path in self._paths.items())
+
+    @property
     def json(self) -> Any:  # noqa: ANN401  a type
         """The type of a value that is shown in this shape."""
         return Annotated[Json, self]

@@ -36,6 +36,7 @@ from knotwork._config import AnswerSettings
 from knotwork._inference.cross_encoders import AnswerReader
 from knotwork._inference.embedder import PassageText
 from knotwork._questions.asked_facts import Fit, asked_fact, is_about_another, is_place
+from knotwork._questions.headlines import asked_kind, fit_kind
 from knotwork._questions.reading import (
     KINDS,
     QuestionKind,
@@ -66,6 +67,7 @@ from knotwork._synthesis.conflicts import (
 )
 from knotwork._text.block_index import BlockIndex
 from knotwork._text.languages import HAN_AND_KANA, is_wide, measure_width, simplify
+from knotwork._text.names import normal_form
 from knotwork._text.plain_text import (
     gap_before_mark,
     gap_between,
@@ -990,6 +992,8 @@ def compose_query_answer(
         (document,) = store.documents.documents([shown.chunk.document_id]).values()
         text = with_mark(write_row(DocumentBlocks(document), shown.span, language), 1)
         short = show_value(result.rows[0][0]) if len(result.columns) == 1 else ""
+        if fit_kind(reading_of(evidence.query.text), short, "", result.columns[0]) is Fit.OTHER:
+            short = ""
     return Answer(
         question=evidence.query.text,
         text=text,
@@ -1314,6 +1318,8 @@ def _date_words(claim: ConflictingClaim, language: str) -> str:
 
 LEAST_PROBABILITY = 0.6
 """Below this probability of being right no short answer is given."""
+LEAST_IF_OPEN = 0.8
+"""The same if the words do not show that they are of the kind that is asked for."""
 LEAST_OF_RIVALS = 4.0
 """The least log-odds, as a reader predicts, of a piece with another short answer."""
 LONGEST_SHORT_ANSWER = 80
@@ -1346,23 +1352,52 @@ _BOUND = re.compile(
 _NUMBER = re.compile(r"(?<![\w.,])(?:[$€£¥]\s?)?\d[\d.,]*\s$")
 """A number before the words of its unit alone."""
 _PARTS = re.compile(r"(?:[;；、，]|,(?!\d))\s*|\s+(?:and|is|are|for)\s+")
+_CONTINUED = re.compile(r"\s+and (?:\d+|[a-z]+) [a-z]+\b")
+"""The smaller part of an amount: "two hours and ten minutes"."""
+_YEAR_ZH, _MONTH_ZH = re.compile(r"\d{4}\s?年\s?$"), re.compile(r"\d{1,2}\s?月")
+_CLAUSE = re.compile(r"(?:must|is|are|was|were|can|will|should|may)\b", re.IGNORECASE)
 _QUOTES = ("`", '"')
 _ENCLOSING = tuple(zip('(（“‘`"', ')）”’`"', strict=True))
 
 
-def choose_short_answer(piece: Piece, question: str, *, confidence: float) -> str:
+def choose_short_answer(
+    piece: Piece, question: str, *, confidence: float, mentions: Sequence[Mention] = ()
+) -> str:
     """Return the words of a piece that answer a question; "" if they are too uncertain.
 
     Of a row it is the cell below the column that the question names. ``confidence`` is the
-    probability that the answer which begins with this piece is right.
+    probability that the answer which begins with this piece is right. ``mentions`` are those of
+    its passage, whose types show what words name.
     """
     asked = reading_of(question)
     if asked.asks_yes_or_no:
         return ""
     if piece.grain is Grain.ROW:
-        return _choose_cell(piece, asked) if confidence >= LEAST_PROBABILITY else ""
+        is_sure = confidence >= LEAST_PROBABILITY
+        return _choose_cell(piece, asked, mentions) if is_sure else ""
     is_of_words = next(iter(asked.kinds)) in _OF_WORDS
-    return choose_words(piece.best, asked, confidence=confidence) if is_of_words else ""
+    if not is_of_words:
+        return ""
+    return choose_words(piece.best, asked, confidence=confidence, mentions=mentions)
+
+
+def _choose_headline(piece: Piece, question: str, store: Store, *, confidence: float) -> str:
+    key = piece.best.chunk.id
+    mentions = store.graph.mentions({key}).get(key, ())
+    return choose_short_answer(piece, question, confidence=confidence, mentions=mentions)
+
+
+def _types_of(words: str, mentions: Sequence[Mention]) -> frozenset[str]:
+    """Return the types of the entities that words name; none if they are unknown."""
+    form = normal_form(words)
+    typed = [mention for mention in mentions if mention.type]
+    same = {mention.type for mention in typed if mention.normal_form == form}
+    main = {m.type for m in typed if m.name in words and 2 * len(m.name) > len(words)}
+    if same or main or not words.isascii():
+        return frozenset(same or main)
+    from knotwork._transform.rules.lexicon import name_type  # its lists take time to read
+
+    return frozenset({name_type(words, form)} - {""})
 
 
 def find_rivals(first: Piece, others: Iterable[Piece], question: str, *, short: str) -> list[Piece]:
@@ -1457,7 +1492,13 @@ def misses_cell(question: str, text: str) -> bool:
     return bool(of and not of & held) or not has_what
 
 
-def choose_words(first: SelectedSentence, asked: QuestionReading, *, confidence: float) -> str:
+def choose_words(
+    first: SelectedSentence,
+    asked: QuestionReading,
+    *,
+    confidence: float,
+    mentions: Sequence[Mention] = (),
+) -> str:
     """Return the words of a sentence that answer a question; "" if they are too uncertain."""
     if first.answer is None or announces(first.text):
         return ""
@@ -1468,6 +1509,9 @@ def choose_words(first: SelectedSentence, asked: QuestionReading, *, confidence:
         return ""
     before = chunk.text[start : span.start]
     words = show_sentence(complete_words(chunk.text, span, within))
+    if more := _CONTINUED.match(chunk.text, span.end, within.end):
+        is_same = asked.expected.has_unit(words) and asked.expected.has_unit(more[0])
+        words += more[0] if is_same else ""
     words, fact = _of_kind(words, asked), asked_fact(asked.text)
     place = first.text.find(words, max(0, len(before) - len(words)))
     if place >= 0:
@@ -1479,7 +1523,9 @@ def choose_words(first: SelectedSentence, asked: QuestionReading, *, confidence:
             return ""
         before = first.text[:place]
         words = fact.with_rate(first.text, held, " ".join(chunk.headings))
-    if bound := _BOUND.search(before):
+    if _MONTH_ZH.match(words) and (year := _YEAR_ZH.search(before)):
+        words = f"{year[0]}{words}"
+    elif bound := _BOUND.search(before):
         words = f"{bound[0].strip()} {words}" if words.isascii() else f"{bound[0].strip()}{words}"
     behind = chunk.text[span.start : min(within.end, span.end + _LONGEST_UNIT)]
     if (
@@ -1491,6 +1537,8 @@ def choose_words(first: SelectedSentence, asked: QuestionReading, *, confidence:
         or not asked.expected.allows(f"{words} {behind}")
     ):
         return ""
+    end = span.end - start
+    fit = fit_kind(asked, words, before, first.text[end:], _types_of(words, mentions))
     sure = min(max(confidence, _LEAST), 1 - _LEAST)
     probability = logistic(
         _INTERCEPT
@@ -1498,7 +1546,8 @@ def choose_words(first: SelectedSentence, asked: QuestionReading, *, confidence:
         + _WORDS * math.log(first.answer.probability + _LEAST)
         + _EXPECTED * asked.expected.met_by(words)
     )
-    return words if probability >= LEAST_PROBABILITY else ""
+    least = LEAST_PROBABILITY if fit is Fit.STATES else LEAST_IF_OPEN
+    return words if fit is not Fit.OTHER and probability >= least else ""
 
 
 def _of_kind(words: str, asked: QuestionReading) -> str:
@@ -1512,13 +1561,16 @@ def _of_kind(words: str, asked: QuestionReading) -> str:
         for part in parts
         if asked.expected.has_unit(part) or (fact.event and fact.fit_of(part) is Fit.STATES)
     ]
-    if len(parts) > 1 and len(fitting) == 1:
+    if not fitting and asked_kind(asked):
+        fitting = [part for part in parts if fit_kind(asked, part, "", "") is Fit.STATES]
+    is_led = len(parts) > 1 and fitting[:1] == parts[:1] and _CLAUSE.match(parts[1])
+    if len(parts) > 1 and (len(fitting) == 1 or is_led):
         return _trim(fitting[0])
     other = next((part for part in parts[1:] if fact.fit_of(part) is Fit.OTHER), "")
     return _trim(words[: words.index(other)].removesuffix("and ")) if other else words
 
 
-def _choose_cell(row: Piece, asked: QuestionReading) -> str:
+def _choose_cell(row: Piece, asked: QuestionReading, mentions: Sequence[Mention]) -> str:
     """Return the cell below the only column that names most of what a question asks for.
 
     "" if no column does, or several do, or if the question does not name the row by its first cell.
@@ -1536,10 +1588,13 @@ def _choose_cell(row: Piece, asked: QuestionReading) -> str:
     best = max(counts, default=(0, False))
     if best == (0, False) or counts.count(best) > 1:
         return ""
-    cell = show_sentence(cells[1 + counts.index(best)])
+    place = 1 + counts.index(best)
+    cell = show_sentence(cells[place])
+    fit = fit_kind(asked, cell, cells[0], names[place], _types_of(cell, mentions))
     lacks_digits = asked_fact(asked.text).counted and not any(map(str.isdecimal, cell))
     lacks_letters = asked.asks_who and not any(map(str.isalpha, cell))
-    return "" if lacks_digits or lacks_letters or len(cell) > LONGEST_SHORT_ANSWER else cell
+    is_other = lacks_digits or lacks_letters or fit is Fit.OTHER
+    return "" if is_other or len(cell) > LONGEST_SHORT_ANSWER else cell
 
 
 def complete_words(text: str, words: Span, within: Span) -> str:
@@ -1655,7 +1710,7 @@ def compose_answer(
     if answered:
         comparing = partial(find_disagreement, reading, pieces, candidates, store)
         dispute = attempt("The comparison of documents", comparing, None, failed)
-        choosing = partial(choose_short_answer, pieces[0], question, confidence=confidence)
+        choosing = partial(_choose_headline, pieces[0], question, store, confidence=confidence)
         short = attempt("The short answer", choosing, "", failed)
         if short and dispute is None:
             finding = partial(find_rivals, pieces[0], ranked, question, short=short)
@@ -1665,7 +1720,9 @@ def compose_answer(
     dates = [""] * len(pieces)
     if dispute is not None:
         pieces, dates = dispute.pieces, dispute.dates(language)
-        short = dispute.claims[0].claim.words if short and dispute.has_winner else ""
+        claim = dispute.claims[0].claim
+        fits = fit_kind(reading, claim.words, claim.text, "") is not Fit.OTHER
+        short = claim.words if short and dispute.has_winner and fits else ""
     attempt("Naming subjects", lambda: name_subjects(pieces, evidence, store), None, failed)
     best = [piece.best for piece in pieces]
     citations = cite_sentences(best, store, [(piece.whole, piece.place) for piece in pieces])

@@ -17,6 +17,8 @@ from functools import cached_property
 from knotwork._inference.chat import ChatRequest, Message
 from knotwork._inference.own_prompts import OwnPrompts
 from knotwork._inference.prompt_material import escape_passage
+from knotwork._questions.asked_facts import Fit
+from knotwork._questions.headlines import fit_kind
 from knotwork._questions.reading import AnswerKind, QuestionReading, reading_of
 from knotwork._synthesis.grounding.texts import read_text
 from knotwork._synthesis.messages import fill_prompt
@@ -374,7 +376,8 @@ def _short_answer(
         return ""
     said = [AskedText(citation.quote) for citation in citations]
     agrees = all(each.names(asked[0]) for each in said if each.states_same(fact))
-    return asked[0] if agrees else ""
+    is_fitting = fit_kind(reading_of(question), asked[0], "", "") is not Fit.OTHER
+    return asked[0] if agrees and is_fitting else ""
 
 
 def fact_passages(facts: Sequence[MemoryCitation]) -> list[PromptPassage]:

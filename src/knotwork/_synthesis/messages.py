@@ -64,6 +64,9 @@ def more_rows(language: str, *, left: int) -> str:
     return _MORE_ROWS(language, left=left) if left else _FURTHER_ROWS(language)
 
 
+table_of = MessageText(
+    "A table of {rows} rows with the columns {columns}.", "一张{rows}行的表格，列有{columns}。"
+)
 themes_head = MessageText(
     "The documents have {count} main themes:", "这些文档主要有{count}个主题："
 )

@@ -50,6 +50,8 @@ from knotwork._text.statements import (
     is_statement,
     read_statements,
     repeats,
+    say_the_same,
+    tell_once,
     weigh_alone,
     weigh_prose,
 )
@@ -623,6 +625,10 @@ def cite_heading(store: Store, part: OutlinePart) -> SelectedSentence | None:
     return None
 
 
+MOST_SOURCES = 12
+"""Sentences that are cited for one statement that documents repeat."""
+
+
 class SummaryPiece(NamedTuple):
     """A part of a line, and the sentence that it cites; None for a title in a table of contents."""
 
@@ -633,6 +639,13 @@ class SummaryPiece(NamedTuple):
     def of(cls, sentence: SelectedSentence) -> SummaryPiece:
         """Return a piece that quotes a sentence as prose."""
         return cls(show_sentence(sentence.text), sentence)
+
+    @property
+    def sources(self) -> tuple[SelectedSentence, ...]:
+        """The sentences that say it, at most `MOST_SOURCES`; none for a title."""
+        if self.source is None:
+            return ()
+        return (self.source, *self.source.also)[:MOST_SOURCES]
 
 
 @dataclass(frozen=True, slots=True)
@@ -682,8 +695,9 @@ def write_lines(summary: SummaryText, language: str, *, is_numbered: bool = Fals
     pieces: list[AnswerPiece] = []
     sources: list[SelectedSentence] = []
     colon, stop = ("：", "；") if language == "zh" else (": ", "; ")
-    is_alone = len(summary.lines) == 1 and not summary.intro
-    for place, line in enumerate(summary.lines, start=1):
+    lines = _told_once(summary.lines)
+    is_alone = len(lines) == 1 and not summary.intro
+    for place, line in enumerate(lines, start=1):
         if not line.pieces:
             written.append(f"\n{line.label}{colon.strip()}\n")
             continue
@@ -693,14 +707,14 @@ def write_lines(summary: SummaryText, language: str, *, is_numbered: bool = Fals
             if number:
                 body += stop if line.is_list else gap_between(body, piece.text)
             body += piece.text
-            if piece.source is None:
-                continue
-            key = piece.source.chunk.document_id, piece.source.span
-            if key not in numbers:
-                numbers[key] = len(sources) + 1
-                sources.append(piece.source)
-            first = first or numbers[key]
-            body += f"{gap_before_mark(piece.text)}[{numbers[key]}]"
+            for source in piece.sources:
+                key = source.chunk.document_id, source.span
+                if key not in numbers:
+                    numbers[key] = len(sources) + 1
+                    sources.append(source)
+                first = first or numbers[key]
+                gap = gap_before_mark(piece.text) if source is piece.source else ""
+                body += f"{gap}[{numbers[key]}]"
         mark = "" if is_alone else f"{place}. " if is_numbered else "- "
         written.append(f"{mark}{body}")
         if first:
@@ -709,6 +723,39 @@ def write_lines(summary: SummaryText, language: str, *, is_numbered: bool = Fals
     if summary.intro:
         text = f"{summary.intro}\n\n{text.lstrip()}".rstrip()
     return WrittenLines(text, tuple(pieces), sources)
+
+
+def _told_once(lines: Sequence[SummaryLine]) -> list[SummaryLine]:
+    """Return lines in which a statement that is quoted again only adds its source to the first."""
+    told: list[SelectedSentence] = []
+    more: defaultdict[int, list[SelectedSentence]] = defaultdict(list)
+    places: dict[tuple[int, int], int] = {}
+    for row, line in enumerate(lines):
+        for column, (text, source) in enumerate(line.pieces):
+            if source is None or line.is_list or show_sentence(source.text) != text:
+                continue
+            same = (n for n, other in enumerate(told) if say_the_same(other.text, source.text))
+            if (known := next(same, None)) is None:
+                places[row, column] = len(told)
+                told.append(source)
+            else:
+                places[row, column] = -1
+                more[known] += [source, *source.also]
+    if not more:
+        return list(lines)
+
+    def pieces_of(row: int, line: SummaryLine) -> tuple[SummaryPiece, ...]:
+        kept = list[SummaryPiece]()
+        for column, (text, source) in enumerate(line.pieces):
+            known = places.get((row, column), len(told))
+            if known >= 0:
+                also = more.get(known, ())
+                whole = replace(source, also=(*source.also, *also)) if source and also else source
+                kept.append(SummaryPiece(text, whole))
+        return tuple(kept)
+
+    shown = [(line, pieces_of(row, line)) for row, line in enumerate(lines)]
+    return [replace(line, pieces=held) for line, held in shown if held or not line.pieces]
 
 
 def answer_with(
@@ -1108,7 +1155,7 @@ def summarize_whole(
     for part in parts:
         most = _LEAD_SENTENCES if are_few else 1
         is_long = part in longest[:MOST_DOCUMENTS]
-        lead = _lead_of(store, outline, part, most=most) if is_long else None
+        lead = lead_of(store, outline, part, most=most) if is_long else None
         if lead is None:
             others.append(part)
         else:
@@ -1158,7 +1205,7 @@ def summarize_part(
     documents = [part, *(child for child in children if child.document_id != part.document_id)]
     chunks = [chunk for document in documents for chunk in read_chunks(store, document)]
     groups: defaultdict[OutlinePart, Paragraphs] = defaultdict(list)
-    for paragraph in read_statements(chunks, about=about, language=language):
+    for paragraph in _without_repeats(read_statements(chunks, about=about, language=language)):
         if part.holds(paragraph[0]) or owner(paragraph[0]) != part:
             groups[owner(paragraph[0])].append(paragraph)
     intro = _introduce(part, len(children), language)
@@ -1196,6 +1243,13 @@ def summarize_part(
     return summary if about else _list_titles(store, summary, left, "section", language)
 
 
+def _without_repeats(paragraphs: Paragraphs) -> Paragraphs:
+    """Return paragraphs without the statements that an earlier one has, which get their places."""
+    kept = {item.rank: item for item in tell_once(chain(*paragraphs))}
+    found = ([kept[item.rank] for item in p if item.rank in kept] for p in paragraphs)
+    return [paragraph for paragraph in found if paragraph]
+
+
 def summarize_parts(
     store: Store, outline: DocumentOutline, parts: Sequence[OutlinePart], language: str
 ) -> SummaryText:
@@ -1230,6 +1284,7 @@ def summarize_topic(
             share = sums.get(item.chunk.section_id, top) / top
             worth = item.worth * weigh_alone(item.text) ** 0.5 * share**_SECTION_POWER
             weighed.append(replace(item, worth=worth * (1 + _TITLE_GAIN * held)))
+    weighed = tell_once(sorted(weighed, key=lambda item: -item.worth))
     best = max((item.worth for item in weighed), default=0.0)
     kept = [item for item in weighed if item.worth >= _LEAST_SHARE * best]
     chosen = choose_statements(kept, count=MOST_SENTENCES)
@@ -1293,7 +1348,7 @@ def bare_title(part: OutlinePart) -> str:
     return show_sentence(split_number(part.title)[1]).rstrip(f"{_LINK_TO_ITSELF}:：")
 
 
-def _lead_of(
+def lead_of(
     store: Store, outline: DocumentOutline, part: OutlinePart, *, most: int
 ) -> SelectedSentence | None:
     """Return the abstract of a document, or else what introduces it."""
@@ -1301,7 +1356,7 @@ def _lead_of(
     named = (s for s in sections if _ABSTRACT.fullmatch(bare_title(s)))
     chunks = read_chunks(store, part, most=_OPENING_CHUNKS)
     for chosen in (*(read_chunks(store, section) for section in named), chunks):
-        paragraphs = read_statements(chosen, about=part.title, title=part.title)
+        paragraphs = _without_repeats(read_statements(chosen, about=part.title, title=part.title))
         # Above all sections but one with the title of the document.
         first = min((s.span.start for s in outline.subsections(part)[:1]), default=0)
         opening = sum(paragraph[0].span.start < first for paragraph in paragraphs)

@@ -171,7 +171,8 @@ class SelectedSentence:
     """A sentence that can be quoted in an answer.
 
     ``odds`` are the log-odds that it answers, as a reader predicts, or None if its passage was not
-    read; ``answer`` are the words that answer, as offsets in the passage.
+    read; ``answer`` are the words that answer, as offsets in the passage. ``also`` are sentences
+    that say the same elsewhere.
     """
 
     chunk: Chunk
@@ -181,6 +182,7 @@ class SelectedSentence:
     rank: int
     odds: float | None = None
     answer: AnswerSpan | None = None
+    also: tuple[SelectedSentence, ...] = ()
 
     @property
     def is_likely(self) -> bool:
@@ -335,10 +337,11 @@ _LEGAL = re.compile(
     re.IGNORECASE,
 )
 _EDITION = re.compile(
-    r"^(?:version|edition|revision|adopted|approved|issued|published|printed|revised|reviewed"
+    r"^(?:(?:report|notes?|minutes|article|paper) (?:by|of|from)|present(?=:)|attendees?(?=:)"
+    r"|version|edition|revision|adopted|approved|issued|published|printed|revised|reviewed"
     r"|written|translated|compiled|posted|dear|hello|hi|welcome|thanks?|last (?:updated|amended"
     r"|revised|changed|reviewed)|(?:effective|in force|valid) (?:from|since|as of)|by [A-Z])\b"
-    r"|(?:修订|修訂|通过|通過|修正|审定|編訂|编订|整理|发布|發佈|公布之日起\w{2})[。.]?$|^(?:[甲乙丙]方|\w{2}方)[:：]|^(?:版本|作者|译者|编者|发布|更新|生效)"
+    r"|(?:修订|修訂|通过|通過|修正|审定|編訂|编订|整理|发布|發佈|公布之日起\w{2})[。.]?$|^(?:[甲乙丙]方|\w{2}方)[:：]|^(?:版本|作者|译者|编者|发布|更新|生效|时间：|出席|主持人)"
     r"|^(?:大家好|你好|您好|亲爱的|各位|欢迎|感谢)|起(?:施行|执行|生效|实施)|以[^，。]{1,12}为准|负责解释",
     re.IGNORECASE,
 )
@@ -400,7 +403,10 @@ def is_statement(chunk: Chunk, span: Span, text: str, *, is_item: bool = False) 
     """
     flat = _MARK.sub("", flat_text(text))
     titles = {title.casefold() for title in (*chunk.headings, chunk.document_title)}
-    if not may_quote(chunk, span, flat) or flat.casefold() in titles:
+    if not may_quote(chunk, span, flat) or {flat.casefold(), split_number(flat)[1].casefold()} & {
+        *titles,
+        *(split_number(title)[1] for title in titles),
+    }:
         return False
     if weigh_prose(flat) < _LEAST_PROSE:
         return False
@@ -503,6 +509,46 @@ def _is_short_item(chunk: Chunk, item: Block) -> bool:
     return not has_list and len(text) <= (
         _LONGEST_ITEM_WIDE if is_wide_text(text) else _LONGEST_ITEM
     )
+
+
+_BOILERPLATE, _BOILERPLATE_WEIGHT = 3, 0.25
+"""From so many times on, a sentence that is repeated says little about any of its places."""
+_ALIKE = 0.8
+"""The least share of common runs of three words, of all, in sentences that say the same."""
+_WORDS = re.compile(rf"[{HAN_AND_KANA}]|\w+")
+
+
+def tell_once(items: Iterable[SelectedSentence]) -> list[SelectedSentence]:
+    """Return the first of the sentences with the same words, each with the others in ``also``."""
+    alike: dict[tuple[str, ...], list[SelectedSentence]] = {}
+    for item in items:
+        alike.setdefault(_words_of(item.text), []).append(item)
+    return [
+        replace(
+            first,
+            worth=first.worth * (_BOILERPLATE_WEIGHT if len(others) + 1 >= _BOILERPLATE else 1.0),
+            also=(*first.also, *others),
+        )
+        if others
+        else first
+        for first, *others in alike.values()
+    ]
+
+
+def say_the_same(one: str, other: str) -> bool:
+    """Return True if two sentences hardly differ, and have the same numbers."""
+    words, others = _words_of(one), _words_of(other)
+    if words == others:
+        return True
+    numbers, theirs = ({w for w in held if w[0].isdigit()} for held in (words, others))
+    if numbers != theirs or not words or not others:
+        return False
+    runs, runs_of_other = ({held[i : i + 3] for i in range(len(held))} for held in (words, others))
+    return len(runs & runs_of_other) >= _ALIKE * len(runs | runs_of_other)
+
+
+def _words_of(text: str) -> tuple[str, ...]:
+    return tuple(_WORDS.findall(text.casefold()))
 
 
 _LONGEST_LEAD = 400

@@ -1,4 +1,4 @@
-"""Titles of communities: headings of most of their text, with names that set them apart."""
+"""Titles of communities: a heading of most of their text, with one detail that sets it apart."""
 
 import pytest
 from tests.indexing.communities.worlds import all_documents, make_index
@@ -20,13 +20,13 @@ def entities(*named):
     return [Entity(name, name, name.casefold(), type_, 1) for name, type_ in named]
 
 
-def test_the_deepest_heading_above_most_chunks_names_the_theme_with_names_that_set_it_apart():
+def test_the_deepest_heading_above_most_chunks_names_the_theme_with_a_name_that_sets_it_apart():
     headings = [
         ThemeHeading("11.1. Mail Server", 8, ("Network Services",)),
         ThemeHeading("Printing", 1),
     ]
     headings.append(ThemeHeading("Network Services", 9))
-    title = "Network Services: Mail Server (Postfix, Ada Lovelace)"
+    title = "Network Services: Mail Server (Postfix)"
     assert name_theme(headings, 10, NAMES, PHRASES) == title
 
 
@@ -36,17 +36,17 @@ def test_headings_below_come_before_names():
         ThemeHeading("Queues", 3, ("Mail Servers of the Harbour",)),
         ThemeHeading("Relaying", 3, ("Mail Servers of the Harbour",)),
     ]
-    title = "Mail Servers of the Harbour (Queues, Relaying)"
+    title = "Mail Servers of the Harbour (Queues)"
     assert name_theme(headings, 10, NAMES, PHRASES) == title
 
 
-def test_several_headings_name_it_together():
+def test_two_headings_name_it_together():
     headings = [ThemeHeading("Storage", 3), ThemeHeading("Backup", 3), ThemeHeading("Printing", 1)]
-    assert name_theme(headings, 10, NAMES, PHRASES) == "Backup, Storage"
+    assert name_theme(headings, 10, NAMES, PHRASES) == "Backup and Storage"
     headings = [ThemeHeading("Storage, Disks", 3), ThemeHeading("Backup", 3)]
-    assert name_theme(headings, 10, NAMES, PHRASES) == "Backup; Storage, Disks"
+    assert name_theme(headings, 10, NAMES, PHRASES) == "Backup"
     headings = [ThemeHeading("存储", 3), ThemeHeading("备份", 3)]
-    assert name_theme(headings, 10, NAMES, PHRASES) == "备份、存储"
+    assert name_theme(headings, 10, NAMES, PHRASES) == "备份与存储"
 
 
 @pytest.mark.parametrize(
@@ -71,9 +71,21 @@ def test_a_heading_that_says_little_follows_the_one_above_it(heading, above, tit
     assert name_theme([ThemeHeading(heading, 1, above)], 1, [], []) == title
 
 
-def test_names_stand_in_brackets_of_the_language_and_add_words():
-    assert name_theme([ThemeHeading("虚拟化", 4)], 4, ["Xen", "KVM"], []) == "虚拟化（Xen、KVM）"
+def test_a_name_stands_in_brackets_of_the_language_and_adds_words():
+    assert name_theme([ThemeHeading("虚拟化", 4)], 4, ["Xen", "KVM"], []) == "虚拟化（Xen）"
     assert name_theme([ThemeHeading("Xen Hosts", 4)], 4, ["Xen", "KVM"], []) == "Xen Hosts (KVM)"
+
+
+@pytest.mark.parametrize("name", ["DEBUG 1", "--term-old", "main.cf", "bisect(1)"])
+def test_a_name_of_code_sets_no_title_apart(name):
+    assert name_theme([ThemeHeading("Mail Servers of Kelp", 4)], 4, [name], []) == (
+        "Mail Servers of Kelp"
+    )
+
+
+def test_an_image_in_a_heading_is_no_part_of_the_title():
+    heading = ThemeHeading("![logo](logo.png) [Mail Servers](mail.md) of Kelp ¶", 4)
+    assert name_theme([heading], 4, [], []) == "Mail Servers of Kelp"
 
 
 def test_headings_that_any_text_has_name_nothing_unless_there_is_nothing_else():
@@ -82,7 +94,7 @@ def test_headings_that_any_text_has_name_nothing_unless_there_is_nothing_else():
         ThemeHeading("参考资料", 3),
         ThemeHeading("notes.txt", 3),
     ]
-    assert name_theme(headings, 10, NAMES, PHRASES) == "Postfix, Ada Lovelace, mail queues"
+    assert name_theme(headings, 10, NAMES, PHRASES) == "Postfix and Ada Lovelace"
     assert (
         name_theme([ThemeHeading("Acknowledgments", 9)], 10, ["Ada"], []) == "Acknowledgments (Ada)"
     )
@@ -103,15 +115,19 @@ def test_a_heading_with_a_sign_of_file_names_is_no_file(title):
 
 
 @pytest.mark.parametrize(
-    "title", ["", "…", "Summary", "3. Overview", "Cause", "工具", "notes.txt", "/etc/group"]
+    "title",
+    [
+        *("", "…", "Summary", "3. Overview", "Cause", "工具", "notes.txt", "/etc/group"),
+        *("IMG_0423", "2024-03", "[![Build](build.svg)](https://example.org)", "![](logo.png)"),
+    ],
 )
 def test_titles_that_name_no_theme(title):
     assert not names_a_theme(title)
 
 
 def test_names_and_phrases_are_left_where_there_is_nothing_else():
-    assert name_theme([], 0, NAMES, []) == "Postfix, Ada Lovelace"
-    assert name_theme([], 0, ["Ada"], ["Ada Lovelace", "spam"]) == "Ada, spam"
+    assert name_theme([], 0, NAMES, []) == "Postfix and Ada Lovelace"
+    assert name_theme([], 0, ["Ada"], ["Ada Lovelace", "spam"]) == "Ada"
     assert name_theme([], 0, [], []) == ""
 
 
@@ -166,7 +182,7 @@ def test_communities_of_headed_documents_are_named_after_headings():
     )
     base = make_index([Document("harbour.md", text, "Harbour", "text/markdown")])
     titles = {topic.report.title for topic in base.communities.list()}
-    assert "Harbour (Captain Ferris, Mara Quill)" in titles
+    assert "Harbour (Captain Ferris)" in titles
     assert all(title.startswith("Harbour") for title in titles)
 
 

@@ -158,14 +158,15 @@ _STRUCTURE_WORDS = """
     identify return compute calculate count row rows record records entry entries item items value
     values table tables sheet spreadsheet file csv data dataset can could you i we my our s during
     year years month day only just made place placed published released having together own owns
-    pays live lives lived sold scored got come comes came belong belongs stay stays stayed
+    pays live lives lived sold scored got come comes came belong belongs stay stays stayed work
+    works worked working employed
     euro euros dollar dollars pound pounds franc francs crowns usd eur gbp chf yuan percent
 """
 _STRUCTURE = frozenset(_STRUCTURE_WORDS.split())
 _STRUCTURE_ZH = re.compile(
     r"请问|请|列出|给出|显示|查询|告诉我|哪(?:一)?(?:些|个|位|名|家|种|款|条|项|部|人|里)?|什么|多少|谁"
     r"|分别|所有|全部|一共|总共|其中|里面|之中|数据|表格?中?|记录|文件|的|在|是|有|为|了|和|与|及|或|中|里|内"
-    r"|个|条|名|位|人|家|种|笔|份|项|元|年|月|日|呢|吗|么|来自|属于|于|从|到|至|之间|以?上|以?下|超过|按|每|各|岁|分|度|台|辆|件|张|本|次|间|座"
+    r"|个|条|名|位|人|家|种|笔|份|项|元|年|月|日|呢|吗|么|来自|属于|工作|于|从|到|至|之间|以?上|以?下|超过|按|每|各|岁|分|度|台|辆|件|张|本|次|间|座"
 )
 _ONE = re.compile(r"^\W*(?:what|which)(?: \w+)? (?:is|was)\b|是(?:什么|多少)", re.IGNORECASE)
 _WORD = re.compile(r"[A-Za-z0-9]+(?:['’][a-z]+)?|[^\W_A-Za-z0-9]")

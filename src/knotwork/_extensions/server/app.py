@@ -27,6 +27,7 @@ from knotwork._extensions.server.routes import (
     documents,
     evaluations,
     graph,
+    guide,
     jobs,
     openai,
     operations,
@@ -41,7 +42,7 @@ from knotwork.errors import KnotworkError
 API = "/api/v1"
 _ROUTES = (
     *(workspaces.router, documents.router, jobs.router, ask.router, ask.memories, graph.router),
-    *(corrections.router, evaluations.router, threads.router),
+    *(corrections.router, evaluations.router, guide.router, threads.router),
 )
 Responses = dict[int | str, dict[str, Any]]
 _MOST_BODY_BYTES = 1 * MEGABYTE

@@ -3,11 +3,11 @@
 A report is a function of its material: names, headings and cited sentences. The material of a
 parent is the extractive findings of its children, even if a model has written their reports.
 
-A title has the headings of the text, with names that set it apart: "Mail Server: Installing Postfix
-(SMTP, Berkeley DB)". The headings of the documents name a theme better than any list of frequent
-names. A heading that says little by itself ("Cause", "Creating a new profile") follows its parent
-heading, and names in brackets distinguish communities under one heading. If no heading covers
-enough of the text, the title consists of recurring names and phrases.
+A title is a heading of the text, with at most one detail that sets it apart: "Mail Server:
+Installing Postfix (Berkeley DB)". The headings of the documents name a theme better than any list
+of frequent names. A heading that says little by itself ("Cause", "Creating a new profile") follows
+its parent heading. If no heading covers enough of the text, two of them, or two names, are the
+title.
 """
 
 from __future__ import annotations
@@ -43,9 +43,7 @@ from knotwork.records import (
 )
 
 _FINDINGS = 5
-_SUMMARY_SENTENCES = 2
 _SUMMARY_NAMES = 8
-_TITLE_NAMES = 3
 _FILE_NAME = re.compile(r"\w_\w|\.(?:txt|md|pdf|docx?|html?|csv|json)$")
 _SCALE = 2.5
 """Rating points per factor of ten in the number of members and chunks."""
@@ -63,11 +61,10 @@ def write_extractive_report(material: Material, *, content_key: str = "") -> Com
         language = detect_language(" ".join(entity.name for entity in material.entities))
     names = central_names(material.entities)
     phrases = key_phrases(texts, language=language, names=names)
-    sentences = [finding.text for finding in outline.findings[:_SUMMARY_SENTENCES]]
     return replace(
         outline,
-        title=_title(material, names, phrases, language),
-        summary=_summary(sentences, names[:_SUMMARY_NAMES], phrases, language),
+        title=_title(material, names, phrases),
+        summary=_summary(names[:_SUMMARY_NAMES], phrases, language),
         language=language,
         content_key=content_key or material.content_key,
     )
@@ -92,7 +89,7 @@ def report_title(material: Material, language: str) -> str:
     names = central_names(material.entities)
     texts = [sentence.text for sentence in material.sentences]
     phrases = key_phrases(texts, language=language, names=names)
-    return _title(material, names, phrases, language)
+    return _title(material, names, phrases)
 
 
 def central_names(entities: Sequence[Entity]) -> list[str]:
@@ -113,17 +110,15 @@ def central_names(entities: Sequence[Entity]) -> list[str]:
     return list(chosen.values())
 
 
-def _title(material: Material, names: Sequence[str], phrases: Sequence[str], language: str) -> str:
+def _title(material: Material, names: Sequence[str], phrases: Sequence[str]) -> str:
     distinctive = distinctive_names(material.entities, [s.text for s in material.sentences])
     title = name_theme(material.headings, material.read, distinctive, phrases)
-    return title or _in_a_row(names[:_TITLE_NAMES], language)
+    return title or _pair(names)
 
 
-def _summary(
-    sentences: Sequence[str], names: Sequence[str], phrases: Sequence[str], language: str
-) -> str:
-    chinese = language == "zh"
-    parts = ["".join(sentences) if chinese else " ".join(sentences)] if sentences else []
+def _summary(names: Sequence[str], phrases: Sequence[str], language: str) -> str:
+    """Return what a community is about, without its findings, which are shown below it."""
+    chinese, parts = language == "zh", list[str]()
     for title, listed in (("核心名称" if chinese else "Names", names),) + (
         (("关键词" if chinese else "Key phrases", phrases),) if phrases else ()
     ):
@@ -234,7 +229,7 @@ class MemberMentions:
         return sum(self._importance[entity] for entity in sorted(named))
 
 
-EXTRACTIVE_VERSION = "extractive-5"
+EXTRACTIVE_VERSION = "extractive-6"
 """Version of extractive reports; increase it if equal material would give another report."""
 
 MOST_NAMES = 40
@@ -357,10 +352,17 @@ def _sentences_of_chunks(
         named = MemberMentions(mentions.get(key, ()), importance)
         for span in chunk.sentences:
             text = flat_text(strip_links(chunk.text_at(span)))
-            rows = found if may_quote(chunk, span, text) else others
+            rows = found if may_quote(chunk, span, text) and not _LISTING.match(text) else others
             if text:
                 rows.append(ReportSentence(Support(key, span), text, named.coverage(span), key))
     return found or others
+
+
+_LISTING = re.compile(
+    r"[^\W\d][\w -]{0,30}[:：]\s*(?:[^,;，、；.。:：]{1,40}[,;，、；]\s*){2,}[^.。]{1,60}[.。]?$"
+    r"|[\u4e00-\u9fff]{2,6}：[^，。：]{1,24}。?$"
+)
+"""Matches a label with names or a value, as in the head of minutes: "Present: Ann Lee, Bo Vik"."""
 
 
 def _chunks_about(store: Store, community: Community) -> tuple[str, ...]:
@@ -490,8 +492,10 @@ _LEAST_ALONE = 0.4
 _LEAST_EACH = 0.2
 """Least share of the chunks under each of several headings."""
 _MOST_TERMS = 3
-_MOST_NAMES = 2
-"""Names placed before phrases if no heading names the theme."""
+_LONGEST_OF_PAIR = 26
+"""Most characters of each of two headings or names that are a title together."""
+_ARTICLE = re.compile("(?:The|An?) ")
+_JOINS = re.compile(r"[,;，；、]| and |与|和")
 _LONGEST = 80
 """Most characters of a heading, and of a title with added names."""
 _ENOUGH_NAMES = 6
@@ -505,7 +509,8 @@ _NAMELESS = VALUES | {"FILE", ADDRESS}
 """Types of entities whose names never describe a theme."""
 
 _FILE = re.compile(
-    r"(?:~|\.{0,2})[/\\]\S*|\S+[/\\]\S+\.\w{1,5}"
+    r"(?:img|dsc|scan|image|photo|pic|picture|document|doc|untitled|screenshot)[ _-]?\d+"
+    r"|(?:~|\.{0,2})[/\\]\S*|\S+[/\\]\S+\.\w{1,5}"
     r"|.+\.(?:txt|md|rst|pdf|docx?|pptx?|xlsx?|html?|csv|json|xml|ya?ml|toml)",
     re.IGNORECASE,
 )
@@ -535,6 +540,10 @@ _LATIN = re.compile(r"[A-Za-z][\w.+#-]*", re.ASCII)
 _HAN_CHARACTER = re.compile("[\u3400-\u9fff]")
 _PROPER = ("nr", "ns", "nt", "nz", "eng")
 _TITLE_NOUNS = ("n", "vn", "an", "j", "l", "eng")
+_IMAGE = re.compile(r"\[?!\[[^\]]*\]\([^)]*\)(?:\]\([^)]*\))?")
+_WORD = re.compile("[^\\W\\d_]{2}|[\u3400-\u9fff]")
+_PLAIN = re.compile(r"[^\W\d_][^\W\d_’'. -]*(?:[ -][^\W\d_][^\W\d_’'. -]*){0,3}")
+"""Matches names that are fit to set a title apart: no digits, options or calls."""
 _GERUND = re.compile(r"[A-Z]?[a-z]+ing\b")
 
 
@@ -547,8 +556,8 @@ class ThemeHeading(NamedTuple):
 
     @property
     def bare(self) -> str:
-        """The title without its number."""
-        return split_number(self.title)[1]
+        """The title without its number, and without images and links to itself."""
+        return split_number(strip_links(_IMAGE.sub("", self.title)).strip(" ¶"))[1]
 
 
 def headings_above(chunks: Iterable[Chunk]) -> tuple[ThemeHeading, ...]:
@@ -585,20 +594,21 @@ def name_theme(
     if main is None:
         chosen = _covering([h for h in usable if _says_enough(h)], chunks)
         if len(chosen) > 1:
-            return _joined([heading.bare for heading in chosen])
+            return _pair([heading.bare for heading in chosen])
         main = chosen[0] if chosen else _deepest(headings, _LEAST_ALONE * chunks)
     if main is None:
-        return _joined(_distinct((*names[:_MOST_NAMES], *phrases, *names[_MOST_NAMES:])))
+        return _pair([name for name in names if _PLAIN.fullmatch(name)] or [*names, *phrases])
     below = _covering([h for h in usable if main.title in h.above], chunks)
-    return _with_details(_in_context(main), (*(heading.bare for heading in below), *names))
+    plain = (name for name in names if _PLAIN.fullmatch(name))
+    return _with_detail(_in_context(main), (*(heading.bare for heading in below), *plain))
 
 
 def names_a_theme(title: str) -> bool:
     """Return True if a title names a theme: it is neither generic, nor a file, nor a common word.
 
-    Titles such as "Summary", "Cause" and "notes.txt" do not.
+    Titles such as "Summary", "Cause", "notes.txt" and "IMG_0423" do not.
     """
-    bare = split_number(title)[1]
+    bare = ThemeHeading(title, 0).bare
     return _is_specific(bare) and not _is_common(bare)
 
 
@@ -663,37 +673,30 @@ def _in_context(heading: ThemeHeading) -> str:
     return f"{context}{'：' if _HAN_CHARACTER.search(context) else ': '}{heading.bare}"
 
 
-def _with_details(title: str, terms: Iterable[str]) -> str:
-    added: list[str] = []
-    for term in terms:
-        room = _LONGEST - len(title) - sum(map(len, added))
-        if len(added) == _MOST_TERMS - 1:
-            break
-        if len(term) <= room and not any(_overlap(term, other) for other in (title, *added)):
-            added.append(term)
+def _with_detail(title: str, terms: Iterable[str]) -> str:
+    """Return a title with the first term that is short enough and adds a word."""
+    room = (term for term in terms if len(title) + len(term) <= _LONGEST)
+    added = next((term for term in room if not _overlap(term, title)), "")
     if not added:
         return title
     chinese = _HAN_CHARACTER.search(title) is not None
-    listed = _listed(added, chinese=chinese)
-    return f"{title}（{listed}）" if chinese else f"{title} ({listed})"
+    return f"{title}（{added}）" if chinese else f"{title} ({added})"
 
 
-def _distinct(terms: Iterable[str]) -> list[str]:
-    chosen: dict[str, set[str]] = {}
-    for term in terms:
-        words = set(content_terms(term))
-        if len(chosen) < _MOST_TERMS and not any(words & other for other in chosen.values()):
-            chosen[term] = words
-    return list(chosen)
-
-
-def _joined(items: Sequence[str]) -> str:
-    return _listed(items, chinese=any(map(_HAN_CHARACTER.search, items)))
-
-
-def _listed(items: Sequence[str], *, chinese: bool) -> str:
-    sign, stronger = ("、", "；") if chinese else (", ", "; ")
-    return (stronger if any(sign.strip() in item for item in items) else sign).join(items)
+def _pair(terms: Sequence[str]) -> str:
+    """Return the first of some terms, with the second one if both are short and share no word."""
+    if not terms:
+        return ""
+    first = terms[0]
+    words = set(content_terms(first))
+    second = next((term for term in terms[1:] if not words & set(content_terms(term))), "")
+    is_long = max(len(first), len(second)) > _LONGEST_OF_PAIR
+    if not second or is_long or any(_JOINS.search(term) for term in (first, second)):
+        return first
+    if _HAN_CHARACTER.search(first):
+        return f"{first}与{second}"
+    inner = f"{second[:1].lower()}{second[1:]}" if _ARTICLE.match(second) else second
+    return f"{first} and {inner}"
 
 
 def _names_a_theme(bare: str) -> bool:
@@ -701,7 +704,7 @@ def _names_a_theme(bare: str) -> bool:
 
 
 def _is_specific(title: str) -> bool:
-    return bool(content_terms(title)) and not (
+    return bool(content_terms(title) and _WORD.search(title)) and not (
         _EVERYWHERE.fullmatch(title) or _FILE.fullmatch(title)
     )
 

@@ -42,6 +42,7 @@ from knotwork._extensions.server.keys import AccessKey, KeyRole
 from knotwork._extensions.server.limits import Threads
 from knotwork._extensions.server.memories import check_room, known_facts, stored_facts
 from knotwork._extensions.server.observability import trace
+from knotwork._extensions.server.reading import READING, files_being_read
 from knotwork._extensions.server.responses import (
     EVENT_RESPONSES,
     EventStream,
@@ -66,7 +67,7 @@ from knotwork._extensions.server.threads import ThreadsOfKey
 from knotwork._extensions.server.workspaces import Workspace
 from knotwork._retrieval.retriever_registry import AUTO_IS, RETRIEVERS, STEPS
 from knotwork._run import Progress, Run, Stage, Steps, Verb
-from knotwork._shapes.base import Json, Shape
+from knotwork._shapes.base import Json, Rounded, Shape, View
 from knotwork._shapes.results import ANSWER, EVIDENCE, describe_evidence, split_pieces
 from knotwork._synthesis.ask_request import ASK_MODES, AskRequest
 from knotwork.errors import KnotworkError, NotFound, NotPermitted, RequestTooLarge
@@ -142,7 +143,9 @@ NamedEvent = tuple[str, object]
 """The name and the JSON data of a server-sent event."""
 
 
-def name_step(step: Progress, workspace: Workspace) -> Iterator[NamedEvent]:
+def name_step(
+    step: Progress, workspace: Workspace, reading: Json | None = None
+) -> Iterator[NamedEvent]:
     """Yield the events of one step; those of the last one are the pieces and the answer."""
     if step.stage == Stage.FOUND:
         hits = step.value.hits
@@ -160,7 +163,7 @@ def name_step(step: Progress, workspace: Workspace) -> Iterator[NamedEvent]:
     elif step.stage == Stage.FINISHED:
         if step.value.pieces:  # nothing else sent the text before
             yield from (("text", {"text": part}) for part in split_pieces(step.value))
-        yield "done", ANSWER(step.value)
+        yield "done", GIVEN_ANSWER(step.value, reading=reading)
 
 
 async def stream_events(threads: Threads, make: Callable[[], Iterator[NamedEvent]]) -> EventStream:
@@ -181,6 +184,15 @@ async def format_events(events: AsyncGenerator[NamedEvent]) -> AsyncGenerator[by
     except KnotworkError as error:
         yield format_event(describe_error(error), event="error")
 
+
+GIVEN_ANSWER = View(
+    "GivenAnswerShape",
+    Answer,
+    "An answer, and how many files are ready if some are still being read.",
+    " ".join(ANSWER.keys),
+    confidence=Rounded | None,
+    reading=READING.json | None,
+)
 
 router = Routes("questions")
 
@@ -219,12 +231,13 @@ async def search_passages(
 @router.post("/workspaces/{workspace}/ask")
 async def ask_question(
     key: Caller, server: Server, workspace: ReadWorkspace, asked: schemas.AskRequest
-) -> Answer:
+) -> Annotated[Json, GIVEN_ANSWER]:
     """Answer a question with a citation for each statement, or report that there is no answer."""
     question, keep = _of_thread(server, key, workspace, asked)
 
-    def answer() -> Answer:
-        return keep(ask(server, workspace, question))
+    def answer() -> Json:
+        reading = files_being_read(server, workspace)
+        return GIVEN_ANSWER(keep(ask(server, workspace, question)), reading=reading)
 
     return await server.threads_for(question).run(answer)
 
@@ -239,17 +252,20 @@ async def stream_answer(
 ) -> EventStream:
     """Answer a question as server-sent events.
 
-    Events are `stage` (the current stage), `sources` (the passages found), `text` (words of a
-    model, or a piece of a document), `withdrawn` (discard the text so far), and finally `done` (the
-    complete answer) or `error`.
+    Events are `reading` (how many files are ready, if some are still being read), `stage` (the
+    current stage), `sources` (the passages found), `text` (words of a model, or a piece of a
+    document), `withdrawn` (discard the text so far), and finally `done` (the complete answer) or
+    `error`.
     """
     question, keep = _of_thread(server, key, workspace, asked)
 
     def steps() -> Iterator[NamedEvent]:
+        if (reading := files_being_read(server, workspace)) is not None:
+            yield "reading", reading
         for step in ask.run(server, workspace, question):
             if step.stage == Stage.FINISHED:
                 keep(step.value)
-            yield from name_step(step, workspace)
+            yield from name_step(step, workspace, reading)
 
     return await stream_events(server.threads_for(question), steps)
 
@@ -427,6 +443,8 @@ async def stream_chat(
     question = _check_message(server, key, asked)
 
     def steps() -> Iterator[NamedEvent]:
+        if (reading := files_being_read(server, workspace)) is not None:
+            yield "reading", reading
         run = Run(_chat(server, workspace, key, asked, question))
         for step in run:
             yield from name_step(step, workspace)
