@@ -18,13 +18,13 @@ interface Words {
 const WORDS: Record<Language, () => Promise<Words>> = {
   en: async () => ({ pages: en, server: {} }),
   zh: async () => {
-    const [pages, server] = await Promise.all([import("./zh"), import("./server.zh.json")]);
+    const [pages, server] = await Promise.all([import("./zh"), import("../../server.zh.json")]);
     return { pages: pages.zh, server: server.default };
   },
   "zh-TW": async () => {
     const [pages, server] = await Promise.all([
       import("./zh.ts?traditional"),
-      import("./server.zh.json?traditional"),
+      import("../../server.zh.json?traditional"),
     ]);
     return { pages: pages.zh, server: server.default };
   },
@@ -85,7 +85,8 @@ export function moment(time: string | number): string {
 export function day(time: string): string {
   const date = new Date(time);
   if (Number.isNaN(date.getTime())) return time;
-  return date.toLocaleDateString(language.value, { dateStyle: "medium" });
+  const dateStyle = language.value === "en" ? "medium" : "short";
+  return date.toLocaleDateString(language.value, { dateStyle });
 }
 
 /** Write a size in bytes. */

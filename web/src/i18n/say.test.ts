@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
+import catalogue from "../../server.zh.json";
 import { toTraditional } from "../../traditional";
 import { say, setCatalogue, translate } from "./say";
-import catalogue from "./server.zh.json";
 
 afterEach(() => setCatalogue({}));
 

@@ -26,11 +26,11 @@ class Attention:
         self._path = folder / "attention.json"
         self._lock = threading.Lock()
 
-    def refused(self) -> list[dict[str, str]]:
+    def refused(self) -> list[dict[str, Any]]:
         """Return the refused uploads, the newest first: ``uri``, ``changed``, ``error_reason``,
         ``error`` and ``fix`` of each.
         """
-        found: list[dict[str, str]] = self._read()["refused"]
+        found: list[dict[str, Any]] = self._read()["refused"]
         return found
 
     def dismissed(self) -> dict[str, list[Any]]:

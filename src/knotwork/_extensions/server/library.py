@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from pathlib import Path, PurePosixPath
+from operator import attrgetter, itemgetter
+from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -25,7 +26,7 @@ from knotwork._stores.id_sets import IdSet
 from knotwork._text.dates import read_day_range
 from knotwork.records import Document
 
-READY, WAITING, FAILED, REFUSED = "ready", "waiting", "failed", "refused"
+READY, WAITING, FAILED, REFUSED_STATE = "ready", "waiting", "failed", "refused"
 ATTENTION = "attention"
 """The state of files that failed or were refused, and not dismissed."""
 
@@ -60,7 +61,7 @@ class LibraryFile:
     @property
     def needs_attention(self) -> bool:
         """Whether somebody has to decide what becomes of the file."""
-        return self.state in (FAILED, REFUSED) and not self.dismissed
+        return self.state in (FAILED, REFUSED_STATE) and not self.dismissed
 
     def is_in(self, state: str) -> bool:
         """Return True if the file has a state, or needs attention if that is asked for."""
@@ -90,10 +91,9 @@ def sort_files(
     files: Sequence[LibraryFile], column: str, *, reverse: bool = False
 ) -> list[LibraryFile]:
     """Return files by one of `SORTS`; those without a value come last in both orders."""
-    key = SORTS[column]
-    valued = [file for file in files if key(file)]
-    rest = [file for file in files if not key(file)]
-    return [*sorted(valued, key=key, reverse=reverse), *rest]
+    keyed = [(SORTS[column](file), file) for file in files]
+    valued = sorted((k for k in keyed if k[0]), key=itemgetter(0), reverse=reverse)
+    return [*(file for _, file in valued), *(file for key, file in keyed if not key)]
 
 
 _read_lists: WeakKeyDictionary[KnowledgeBase, tuple[int, list[tuple[LedgerEntry, LibraryFile]]]] = (
@@ -123,8 +123,9 @@ def list_files(workspace: Workspace, *, whole: bool = True) -> list[LibraryFile]
         ]
         files += waiting.values()
         for file in workspace.attention.refused():
-            files.append(LibraryFile(state=REFUSED, uploaded=True, **file))
-    return sorted(files, key=lambda file: file.uri)
+            files.append(LibraryFile(state=REFUSED_STATE, uploaded=True, **file))
+        files.sort(key=attrgetter("uri"))
+    return files
 
 
 def with_pages(store: Store, files: Sequence[LibraryFile]) -> list[LibraryFile]:
@@ -177,11 +178,13 @@ def _describe(store: Store, uploads: Path) -> Iterator[tuple[LedgerEntry, Librar
 
 def _waiting(workspace: Workspace, known: Mapping[str, LedgerEntry]) -> Iterator[LibraryFile]:
     """Yield the uploads that were not read yet, or not as they are now."""
-    archives = {str(parent) for uri in known for parent in PurePosixPath(uri).parents}
+    archives: set[str] | None = None
     for uri, status in _walk(str(workspace.uploads), UPLOADS):
         entry = known.get(uri)
         found = status.st_size, status.st_mtime_ns
-        is_read = uri in archives if entry is None else found == (entry.size, entry.modified_ns)
+        if entry is None and archives is None:
+            archives = {str(parent) for known_uri in known for parent in Path(known_uri).parents}
+        is_read = found == (entry.size, entry.modified_ns) if entry else uri in (archives or ())
         if not is_read:
             changed = datetime.fromtimestamp(status.st_mtime, UTC).isoformat(timespec="seconds")
             yield LibraryFile(

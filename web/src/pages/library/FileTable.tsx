@@ -170,7 +170,7 @@ function Gap({ pixels }: { pixels: number }) {
   if (pixels === 0) return null;
   return (
     <tr class="gap">
-      <td colSpan={COLUMNS.length + 2} style={{ height: `${pixels}px` }} />
+      <td style={{ height: `${pixels}px` }} />
     </tr>
   );
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from operator import attrgetter
 from typing import Annotated, Literal
 
 from fastapi import File, Form, Path, Query, UploadFile
@@ -18,6 +19,8 @@ from knotwork._extensions.server.job_runner import (
 from knotwork._extensions.server.job_store import Job
 from knotwork._extensions.server.library import (
     ATTENTION,
+    FAILED,
+    REFUSED_STATE,
     SORTS,
     LibraryFile,
     list_files,
@@ -333,28 +336,35 @@ def list_documents(  # noqa: PLR0913, PLR0917  one parameter a query
     """List documents by URI, including files that could not be read, with the reason."""
     store = workspace.base.store
     files = list_files(workspace, whole=state is not None and not workspace.is_part)
-    counts = Counter(file.state for file in files)
-    counts[ATTENTION] = sum(file.needs_attention for file in files)
+    counts = Counter(map(attrgetter("state"), files))
+    counts[ATTENTION] = sum(f.needs_attention for f in files if f.state in (FAILED, REFUSED_STATE))
     wanted, words = name.casefold(), text.casefold()
     condition = read_filter(where)
-    among = None if condition is None else require_fields(store).select(condition).documents
-    found = [
-        file
-        for file in files
-        if file.uri.startswith(prefix)
-        and wanted in file.uri.casefold()
-        and (words in file.uri.casefold() or words in file.title.casefold())
-        and (failed is None or failed == bool(file.error))
-        and (state in (None, "any") or file.is_in(state or ""))
-        and (not tag or tag in file.tags)
-        and (among is None or file.id in among)
-    ]
+    found = files
+    if prefix or wanted or words:
+        found = [
+            file
+            for file in files
+            if file.uri.startswith(prefix)
+            and wanted in file.uri.casefold()
+            and (words in file.uri.casefold() or words in file.title.casefold())
+        ]
+    if failed is not None:
+        found = [file for file in found if failed == bool(file.error)]
+    if state is not None and state != "any":
+        found = [file for file in found if file.is_in(state)]
+    if tag:
+        found = [file for file in found if tag in file.tags]
+    if condition is not None:
+        among = require_fields(store).select(condition).documents
+        found = [file for file in found if file.id in among]
     column = sort.removeprefix("-")
     if column not in SORTS:
         raise UnknownName("column", column, SORTS)
     if column == "pages":
         found = with_pages(store, found)
-    found = sort_files(found, column, reverse=sort.startswith("-"))
+    if sort != "uri":  # as they are
+        found = sort_files(found, column, reverse=sort.startswith("-"))
     page = found[start : start + limit]
     end = start + len(page)
     return DOCUMENT_LIST(
