@@ -18,12 +18,11 @@ if TYPE_CHECKING:
 @click.argument("uri", required=False)
 @click.option("--fields", is_flag=True, help="List the fields that --where can filter by instead.")
 @click.option(
-    "--set",
+    "--edit",
     "changes",
     metavar="FIELD=VALUE",
     multiple=True,
-    help="Give the document URI another title, author, date or tags; repeatable. FIELD alone "
-    "restores what the file states.",
+    help="Change title, author, date or tags of URI. FIELD alone restores.",
 )
 def documents_command(
     session: Session, *, uri: str | None, fields: bool, changes: tuple[str, ...]
@@ -32,14 +31,14 @@ def documents_command(
 
     $ knotwork documents
     $ knotwork documents --store handbook.knot
-    $ knotwork documents plan.pdf --set "title=Plan of 2024" --set tags=hr,pay
+    $ knotwork documents plan.pdf --edit "title=Plan of 2024" --edit tags=hr,pay
     $ knotwork documents --json | jq -r '.skipped[].uri'
     """
     from knotwork._cli.progress import describe_failure
     from knotwork._indexing.embedding import refused_chunks, refused_notes
 
     if (uri is None) != (not changes):
-        raise click.UsageError("Give a URI together with --set.")
+        raise click.UsageError("Give a URI together with --edit.")
     if uri is not None:
         _edit(session, uri, changes)
         return
