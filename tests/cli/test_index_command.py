@@ -111,7 +111,7 @@ def test_documents_are_given_other_metadata_that_lasts(folder):
     edit = ("documents", "papers/a.md", "--store", "x.knot", "--json")
     edited = knotwork(*edit, "--edit", "title=The heron", "--edit", "tags=birds, lakes").json
     assert (edited["title"], edited["metadata"]["tags"]) == ("The heron", "birds, lakes")
-    (folder / "papers" / "a.md").write_text("# Heron\n\nHerons wade.", encoding="utf-8")
+    (folder / "a.md").write_text("# Heron\n\nHerons wade.", encoding="utf-8")
     index(folder)
     listed = knotwork("documents", "--store", "x.knot", "--json").json["documents"]
     assert listed[0]["title"] == "The heron"
