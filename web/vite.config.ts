@@ -1,10 +1,12 @@
 import { defineConfig } from "vitest/config";
+import { traditional } from "./traditional.ts";
 
 // The page's own name is passed on: the server answers no page of another origin.
 const server = { target: process.env.KNOTWORK_URL ?? "http://127.0.0.1:8321", changeOrigin: false };
 
 export default defineConfig({
   base: "/ui/",
+  plugins: [traditional()],
   build: {
     outDir: "../src/knotwork/_extensions/server/web",
     emptyOutDir: true,

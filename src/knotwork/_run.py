@@ -8,13 +8,25 @@ the same work to be done step by step.
 from __future__ import annotations
 
 import inspect
+import time
 import warnings
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import update_wrapper
 from types import MethodType
-from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeAlias, TypeVar, overload
+from typing import (
+    Any,
+    Concatenate,
+    Generic,
+    NamedTuple,
+    ParamSpec,
+    Self,
+    TypeAlias,
+    TypeVar,
+    overload,
+)
 
 Arguments = ParamSpec("Arguments")
 Others = ParamSpec("Others")
@@ -60,6 +72,14 @@ class Stage(StrEnum):
 OUTCOMES = frozenset({Stage.ADDED, Stage.CHANGED, Stage.UNCHANGED, Stage.FAILED, Stage.REMOVED})
 
 
+class FilePart(NamedTuple):
+    """How much of a file was read: a share from 0 to 1, and of its pages or seconds, if any."""
+
+    share: float = 0.0
+    done: int = 0
+    total: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class Counts:
     """The numbers of an indexing run beside the sources that are done.
@@ -67,7 +87,7 @@ class Counts:
     ``chunks`` were read by a model, embedded or stored so far, out of ``chunks_known`` found so
     far; the whole run will have about ``chunks_expected``, 0 if unknown. ``bytes_read`` of
     ``bytes_total`` of the files that changed were read. While a large file is read, ``seconds`` are
-    those so far, and ``share`` is what was read of it, from 0 to 1, 0 if unknown.
+    those so far, and ``part`` is what was read of it.
     """
 
     chunks: int = 0
@@ -76,7 +96,7 @@ class Counts:
     bytes_read: int = 0
     bytes_total: int = 0
     seconds: float = 0.0
-    share: float = 0.0
+    part: FilePart = field(default=FilePart())
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,3 +217,49 @@ class Verb(Generic[Arguments, T]):
         if owner is None:
             return self
         return Verb(MethodType(self._begin, owner))
+
+
+_SHARE_S = 0.5
+"""Seconds between two reports of how much of a file was read."""
+
+_listener: Callable[[FilePart], None] | None = None
+_heard_s = 0.0
+_phase = (0.0, 1.0)
+
+
+@contextmanager
+def listening(listener: Callable[[FilePart], None]) -> Iterator[None]:
+    """Call ``listener`` with how much of a file was read, at most twice a second."""
+    global _listener  # noqa: PLW0603 - a worker process reads one file at a time
+    _listener = listener
+    try:
+        yield
+    finally:
+        _listener = None
+
+
+@contextmanager
+def phase(start: float, end: float) -> Iterator[None]:
+    """Take what the block reports as the part from ``start`` to ``end`` of the work on a file."""
+    global _phase  # noqa: PLW0603
+    outer, _phase = _phase, (start, end)
+    try:
+        yield
+    finally:
+        _phase = outer
+
+
+def report_share(done: float, total: float, *, counted: bool = True) -> None:
+    """Say that ``done`` of ``total`` parts of a file have been read.
+
+    They are pages, or seconds of sound, unless they are not ``counted``.
+    """
+    global _heard_s  # noqa: PLW0603
+    if _listener is None or total <= 0:
+        return
+    now = time.monotonic()
+    if now - _heard_s >= _SHARE_S:
+        _heard_s = now
+        start, end = _phase
+        share = start + (end - start) * min(max(done / total, 0.0), 1.0)
+        _listener(FilePart(share, int(done), int(total)) if counted else FilePart(share))

@@ -12,7 +12,7 @@ DOCUMENTS = f"/{SAMPLE_WORKSPACE}/documents"
 
 def test_a_document_is_found_by_name_and_shows_what_came_from_it(visit):
     page = visit.open(DOCUMENTS)
-    page.get_by_label("Filter by file name").fill("kestrel")
+    page.get_by_label("Find by title or file name").fill("kestrel")
     page.get_by_role("link", name="The Kestrel probe").click()
     page.get_by_role("heading", level=1, name="The Kestrel probe").wait_for()
     page.get_by_text("It was designed by Oriane Keld in 2016").wait_for()
@@ -23,7 +23,7 @@ def test_a_document_is_found_by_name_and_shows_what_came_from_it(visit):
 
 def test_things_are_underlined_and_lead_to_the_graph(visit):
     page = visit.open(DOCUMENTS)
-    page.get_by_label("Filter by file name").fill("kestrel")
+    page.get_by_label("Find by title or file name").fill("kestrel")
     page.get_by_role("link", name="The Kestrel probe").click()
     page.get_by_role("button", name="Highlight entities").click()
     page.locator("a.thing", has_text="Oriane Keld").first.click()
@@ -128,4 +128,4 @@ def test_a_document_that_is_not_there_is_reported_with_a_way_back(visit):
     page.wait_for_load_state("networkidle")  # a second request may still be on its way
     visit.visitor.account.faults.clear()  # the browser logs the 404 of each
     page.get_by_role("link", name="All documents").click()
-    page.get_by_role("heading", level=1, name="Documents").wait_for()
+    page.get_by_role("heading", level=1, name="Library").wait_for()

@@ -106,6 +106,19 @@ def test_documents_lists_what_is_in_and_what_was_skipped(folder):
     assert "papers/broken.pdf" in shown
 
 
+def test_documents_are_given_other_metadata_that_lasts(folder):
+    index(folder)
+    edit = ("documents", "papers/a.md", "--store", "x.knot", "--json")
+    edited = knotwork(*edit, "--edit", "title=The heron", "--edit", "tags=birds, lakes").json
+    assert (edited["title"], edited["metadata"]["tags"]) == ("The heron", "birds, lakes")
+    (folder / "a.md").write_text("# Heron\n\nHerons wade.", encoding="utf-8")
+    index(folder)
+    listed = knotwork("documents", "--store", "x.knot", "--json").json["documents"]
+    assert listed[0]["title"] == "The heron"
+    assert knotwork(*edit, "--edit", "title").json["title"] == "Heron"
+    assert knotwork("documents", "papers/a.md", "--store", "x.knot").code == 2
+
+
 def test_delete_removes_and_names_the_nearest_otherwise(folder):
     index(folder)
     wrong = knotwork("delete", "papers/b.md", "--store", "x.knot")

@@ -11,7 +11,7 @@ from knotwork._cli.progress import ProgressView, describe_failure
 from knotwork._cli.terminal import Terminal
 from knotwork._cli.views import format_seconds
 from knotwork._indexing.report import Failure, IndexReport
-from knotwork._run import Counts, Progress, Stage
+from knotwork._run import Counts, FilePart, Progress, Stage
 
 BROKEN = "b\x1b[2J.pdf"
 EVENTS = [
@@ -87,7 +87,7 @@ def test_plain_lines_come_now_and_then_and_hold_no_control_characters(capsys):
 
 def test_a_long_file_is_named_with_its_seconds_and_the_share_that_was_read(capsys, monkeypatch):
     reading = Progress(Stage.READING, 0, 1, "scan.pdf", counts=Counts(seconds=35.0))
-    half = replace(reading, counts=replace(reading.counts, share=0.5))
+    half = replace(reading, counts=replace(reading.counts, part=FilePart(0.5)))
     clock = Clock(6, 12)
     with ProgressView(Terminal(), "plain", clock=clock) as view:
         clock.show(view, [reading, half])

@@ -6,36 +6,44 @@ import threading
 import pytest
 from tests.indexing.office_files import draw_page, make_picture
 
-from knotwork._indexing import worker_process
+from knotwork import _run
 from knotwork._indexing.loaders.loader import can_recognise
 from knotwork._indexing.loaders.loader_registry import load_file
-from knotwork._indexing.worker_process import listening, report_share
 from knotwork._indexing.workers import ReadingLimits, WorkerPool
+from knotwork._run import FilePart, listening, phase, report_share
 
 
 @pytest.fixture
 def heard(monkeypatch):
-    monkeypatch.setattr(worker_process, "_SHARE_S", 0.0)
-    shares = []
-    with listening(shares.append):
-        yield shares
+    monkeypatch.setattr(_run, "_SHARE_S", 0.0)
+    parts = []
+    with listening(parts.append):
+        yield parts
 
 
 def test_shares_lie_between_none_and_all(heard):
     for done, total in ((0, 4), (1, 4), (5, 4), (-1, 4), (3, 0)):
         report_share(done, total)
-    assert heard == [0.0, 0.25, 1.0, 0.0]
+    assert [part.share for part in heard] == [0.0, 0.25, 1.0, 0.0]
+
+
+def test_the_steps_of_reading_share_one_measure_and_only_parts_that_have_names_are_counted(heard):
+    with phase(0.0, 0.5):
+        report_share(3, 6)
+    with phase(0.5, 1.0):
+        report_share(3, 6, counted=False)
+    assert heard == [FilePart(0.25, 3, 6), FilePart(0.75)]
 
 
 def test_a_listener_is_not_called_more_than_it_can_show(monkeypatch):
     times = iter((10.0, 10.1, 10.4, 10.6))
-    monkeypatch.setattr(worker_process, "_heard_s", 0.0)
-    monkeypatch.setattr(worker_process.time, "monotonic", lambda: next(times))
-    shares = []
-    with listening(shares.append):
+    monkeypatch.setattr(_run, "_heard_s", 0.0)
+    monkeypatch.setattr(_run.time, "monotonic", lambda: next(times))
+    parts = []
+    with listening(parts.append):
         for done in range(4):
             report_share(done, 4)
-    assert shares == [0.0, 0.75]
+    assert [part.done for part in parts] == [0, 3]
     report_share(1, 2)  # nobody listens
 
 
@@ -53,10 +61,10 @@ def test_a_run_sees_how_far_a_worker_process_is(tmp_path):
     pool = WorkerPool(dict, None, workers=1, limits=ReadingLimits())
     try:
         future = pool.submit(read_half, str(fifo), uri="a.pdf", size=1)
-        assert future.share == 0.0
+        assert future.part == FilePart()
         with fifo.open("w") as gate:  # opens once the task has reported and waits
             seen = threading.Event()
-            while future.share != 0.5 and not seen.wait(0.01):
+            while future.part != FilePart(0.5, 1, 2) and not seen.wait(0.01):
                 assert not future.done()
             gate.write("the rest")
         assert future.result(timeout=60) == "the rest"
@@ -70,4 +78,4 @@ def test_a_run_sees_how_far_a_worker_process_is(tmp_path):
 def test_scans_report_each_page(heard, name, form):
     pages = [draw_page([(20, 30, f"Page {n} of the lease.")], size=(600, 480)) for n in range(4)]
     load_file(make_picture(*pages, form=form), uri=name)
-    assert heard == [0.0, 0.25, 0.5, 0.75]
+    assert [(part.done, part.total) for part in heard[-4:]] == [(n, 4) for n in range(4)]

@@ -149,7 +149,8 @@ def test_files_that_are_not_documents_are_refused_whatever_their_name(
     refused = upload(client, "new", {name: content})
     assert refused.status_code == 422
     assert reason in refused.json()["error"]["message"]
-    assert not list((folder / "new.files").rglob("*"))
+    left = [path.name for path in (folder / "new.files").rglob("*")]
+    assert left == ["attention.json"]
 
 
 def test_a_recording_is_accepted_and_its_failure_says_what_is_missing(new):

@@ -1,5 +1,6 @@
 import { render } from "preact";
 import { App } from "./app";
+import { startWords } from "./i18n";
 import { startJobs } from "./state/jobs";
 import { startKeys } from "./state/keys";
 import { startRouting } from "./state/location";
@@ -16,4 +17,4 @@ startKeys();
 startJobs();
 
 const place = document.getElementById("app");
-if (place) render(<App />, place);
+void startWords().then(() => place && render(<App />, place));

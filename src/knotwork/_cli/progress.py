@@ -108,7 +108,7 @@ class ProgressView:
             if counts.chunks and worked_s > 0:
                 parts += [f"{counts.chunks / worked_s:,.0f} chunks/s", left]
             if step.stage == Stage.READING:
-                seconds = f"for {format_seconds(counts.seconds)}{_format_share(counts.share)}"
+                seconds = f"for {format_seconds(counts.seconds)}{_format_share(counts.part.share)}"
                 parts.append(f"reading {join_lines(step.subject)} {seconds}")
             self._terminal.note(", ".join(filter(None, parts)))
 
@@ -118,7 +118,9 @@ class ProgressView:
         counts, worked_s = step.counts, self._time_left.worked_s
         is_loading = step.stage == Stage.LOADING
         self._skipped += step.stage == Stage.FAILED
-        is_named = step.stage in _NAMED_KINDS
+        name = ""
+        if step.stage in _NAMED_KINDS:
+            name = f"{_shorten_name(step.subject)}{_format_share(counts.part.share)}"
         self._bar(
             "files",
             completed=step.done,
@@ -126,7 +128,7 @@ class ProgressView:
             rate=_format_rate(step.done, worked_s),
             left=left,
             skipped=f"{self._skipped} skipped" if self._skipped else "",
-            name=f"{_shorten_name(step.subject)}{_format_share(counts.share)}" if is_named else "",
+            name=name,
         )
         self._bar(
             "chunks",
@@ -165,7 +167,7 @@ def describe_event(step: Progress) -> dict[str, Any]:
     described: dict[str, Any] = {"event": str(step.stage), **describe_progress(step)}
     if step.stage == Stage.READING:
         described["seconds"] = round(step.counts.seconds, 1)
-        described["share"] = round(step.counts.share, 3)
+        described["share"] = round(step.counts.part.share, 3)
     if step.stage == Stage.ENRICHING:
         described["step"] = step.note
     if step.stage == Stage.LOADING:

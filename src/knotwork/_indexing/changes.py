@@ -47,6 +47,11 @@ The times of FAT have steps of two seconds; the rest is for the clocks of file s
 OUTSIDE_REASONS = frozenset({"missing", "not_a_file", "too_large", "unreadable"})
 """Failures that may pass while the file stays the same: every run tries these again."""
 
+LASTING_REASONS = frozenset(
+    {"binary", "broken", "empty", "encoding", "name", "password", "unsupported"}
+)
+"""Failures that do not pass while the file stays the same: reading it again does not help."""
+
 _READ = "read "
 _PENDING = "pending "
 
@@ -156,7 +161,7 @@ def compare_with_ledger(
                 source,
                 entry=entry,
                 needs_reading=bool(tried_again) or not (current and same_page and same_file),
-                known_digest=entry.digest if current and same_page and not entry.error else "",
+                known_digest=entry.digest if current and same_page and not tried_again else "",
                 known_revision=entry.revision if current and not entry.error else "",
                 settings=settings,
                 wants_model=wanted,
@@ -265,7 +270,7 @@ def failed_entry(source: SourceFile, error: LoadError, tiers: Tiers) -> LedgerEn
         error_reason=error.reason,
         error=error.message,
         checked_ns=_checked_ns(source),
-        digest=source.version,
+        digest=source.hash_bytes() if source.is_hashed else source.version,
     )
 
 

@@ -41,6 +41,7 @@ from knotwork._indexing.embedding import (
     put_vectors,
     stamp_embedder,
 )
+from knotwork._indexing.metadata_edits import with_edits
 from knotwork._indexing.prepare import Prepared
 from knotwork._indexing.resolution.resolver import RULES_META
 from knotwork._inference.embedder import PassageVectors
@@ -280,7 +281,9 @@ def commit_documents(
     """
     put_tables(store, [prepared.document for prepared in batch])
     names = embed_names_ahead(store, batch, embedding)
+    indexed = [*map(indexed_entry, batch)]
     with store.transaction():
+        batch = with_edits(store, batch)
         check_not_switching(store)
         stamp_embedder(store, embedding)
         replaced = _stored_chunks(store, batch)
@@ -326,7 +329,7 @@ def commit_documents(
         if batch:
             outdate_communities(store)
         refresh_entities(store, before, embedding, names)
-        store.ledger.put([*map(indexed_entry, batch), *entries])
+        store.ledger.put([*indexed, *entries])
 
 
 def outdate_communities(store: Store) -> None:

@@ -33,7 +33,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from knotwork._cancellation import check_cancelled, checked, wait_for
-from knotwork._indexing.loaders.loader import DescribablePicture
+from knotwork._indexing.loaders.loader import FORMATS, DescribablePicture
 from knotwork._indexing.loaders.loader_registry import (
     LIGHT_BYTES,
     ReadElsewhere,
@@ -51,6 +51,7 @@ from knotwork._indexing.workers import (
     register_loaders,
     worker_count,
 )
+from knotwork._run import FilePart, phase
 from knotwork._stores.base import LedgerEntry
 from knotwork._text.visible import visible_text
 from knotwork._transform.extractor import Extractor
@@ -359,24 +360,32 @@ class Recipe:
     recall: Recall | None = None
 
 
+_PAGED = tuple(s for name in ("pdf", "picture", "audio") for s in FORMATS[name].suffixes)
+_PHASES_OF_PAGES = (0.7, 0.8)
+"""Shares of the work on such a file after which it is loaded, and split."""
+_PHASES = (0.05, 0.35)
+"""The same for text, whose loading takes little time."""
+
+
 def prepare(source: SourceFile, recipe: Recipe) -> Preparation:
     """Return a document ready to be embedded and stored, but for its content keys.
 
     What goes wrong is the ``error`` of the result; only MemoryError and ReadElsewhere are raised.
     """
     seconds: defaultdict[str, float] = defaultdict(float)
+    loaded, split = _PHASES_OF_PAGES if source.uri.lower().endswith(_PAGED) else _PHASES
     try:
-        with timed(seconds, "load"):
+        with timed(seconds, "load"), phase(0.0, loaded):
             source, document = source.load()
         if isinstance(document, UndescribedDocument):
             return Undescribed(source, document, seconds)
         if document is None or document.revision == source.known_revision:
             return Unprepared(source, seconds=seconds)
-        with timed(seconds, "split"):
+        with timed(seconds, "split"), phase(loaded, split):
             sections, chunks = recipe.splitter.split(document)
         leaves = [chunk for chunk in chunks if not chunk.is_parent]
         memories: Mapping[str, str] = {}
-        with timed(seconds, "extract"):
+        with timed(seconds, "extract"), phase(split, 1.0):
             extractions = recipe.extractor.extract(document, leaves)
             if source.wants_model and recipe.recall is not None:
                 memories = recipe.recall(leaves, extractions)
@@ -520,10 +529,16 @@ class Preparer:
         return self._items[0].source.uri if self._items else ""
 
     @property
-    def share(self) -> float:
-        """How much of the oldest document was read, from 0 to 1; 0 if that is unknown."""
+    def part(self) -> FilePart:
+        """How much of the oldest document was read."""
         future = self._items[0].future if self._items else None
-        return future.share if future is not None else 0.0
+        return future.part if future is not None else FilePart()
+
+    @property
+    def bytes_read(self) -> int:
+        """The bytes of the documents in the queue that were read so far."""
+        begun = ((item.source.size, item.future) for item in self._items if item.future is not None)
+        return int(sum(size * (1.0 if f.done() else f.part.share) for size, f in begun))
 
     def begin(self, source: SourceFile) -> None:
         """Add a document to the queue."""

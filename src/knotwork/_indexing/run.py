@@ -75,7 +75,7 @@ from knotwork._inference.embedder import Embedder
 from knotwork._inference.own_prompts import BUILT_IN, read_prompt_folder
 from knotwork._inference.role_models import ModelRun
 from knotwork._registry import PARTS
-from knotwork._run import OUTCOMES, Counts, Progress, Stage, Steps, Verb
+from knotwork._run import OUTCOMES, Counts, FilePart, Progress, Stage, Steps, Verb
 from knotwork._stores.base import (
     LedgerEntry,
     Store,
@@ -204,6 +204,8 @@ class RunStats:
     chunks: int = 0
     chunks_known: int = 0
     chunks_shown: int = 0
+    bytes_ahead: int = 0
+    """Bytes that were read of files that are not finished."""
     sentences: int = 0
     mentions: int = 0
     relations: int = 0
@@ -234,7 +236,7 @@ class RunStats:
         note: str = "",
         read: int = 0,
         seconds: float = 0.0,
-        share: float = 0.0,
+        part: FilePart = FilePart(),  # noqa: B008 - it is immutable
     ) -> Progress:
         """Count an outcome, and return the progress; ``read`` chunks are ready to be stored."""
         if stage in OUTCOMES:
@@ -246,10 +248,10 @@ class RunStats:
             self.chunks_shown,
             self.chunks_known,
             self.forecast.total,
-            self.forecast.bytes_read,
+            self.forecast.bytes_read + self.bytes_ahead,
             self.forecast.bytes_total,
             seconds,
-            share,
+            part,
         )
         done = sum(self.outcomes.values()) - len(self.removed)
         return Progress(stage, done, self.total, uri, note, counts=counts)
@@ -451,16 +453,17 @@ class IndexingRun:
         changed = [source for source in found if source.needs_reading]
         for source in changed:
             self.stats.forecast.expect(source)
+        for source in checked(found):  # first, so that what is left of the run is known
+            if not source.needs_reading:
+                yield from self._skip(source)
         total_bytes = sum(source.size for source in changed)
         suspects: list[SourceFile] = []
         with closing(
             self.engine.open_preparer(self.stages.recipe, total_bytes=total_bytes)
         ) as preparer:
-            for source in checked(found):
+            for source in checked(changed):
                 attempts = 0 if retry else self.attempts.count(source)
-                if not source.needs_reading:
-                    yield from self._skip(source)
-                elif attempts >= MOST_STARTS:
+                if attempts >= MOST_STARTS:
                     yield self._fail(source, killed_error(source, attempts))
                 elif attempts == MOST_STARTS - 1:
                     suspects.append(source)
@@ -489,11 +492,13 @@ class IndexingRun:
         while not preparer.wait(_PROGRESS_S):
             check_cancelled()
             self.attempts.wait_for(preparer.oldest)
-            seconds, share = self.clock() - started_s, preparer.share
-            yield self.stats.progress(Stage.READING, preparer.oldest, seconds=seconds, share=share)
+            seconds, self.stats.bytes_ahead = self.clock() - started_s, preparer.bytes_read
+            part = preparer.part
+            yield self.stats.progress(Stage.READING, preparer.oldest, seconds=seconds, part=part)
             if self.batch.is_full(self.batch_chunks):
                 yield from self._flush()
         found = preparer.take()
+        self.stats.bytes_ahead = preparer.bytes_read
         self.stats.add_seconds(found.seconds)
         if isinstance(found, Undescribed):
             describer = self.stages.describer
@@ -543,11 +548,14 @@ class IndexingRun:
         entry = source.entry
         if entry is None:
             return
-        if entry.error:
-            yield self.stats.failure(entry)
+        touched = touched_entry(entry, source)
+        if not entry.error:
+            self._note(touched, source)
+            yield self.stats.progress(Stage.UNCHANGED, source.uri)
             return
-        self._note(touched_entry(entry, source), source)
-        yield self.stats.progress(Stage.UNCHANGED, source.uri)
+        if touched != entry:
+            self.batch.entries.append(touched)
+        yield self.stats.failure(entry)
 
     def _fail(self, source: SourceFile, error: LoadError) -> Progress:
         failed = failed_entry(source, error, self.stages.tiers)

@@ -11,8 +11,8 @@ Windows lacks. On macOS, which does not enforce them, a thread watches the memor
 
 Limits follow the size of a file, which says little about how long it takes to recognise a page in
 it. So a loader may raise them (`allow_more`). Memory that it keeps from one file to the next
-(`keeping`), such as that of a model, counts towards the limit of no file. It also says how much it
-has read (`report_share`). Outside of such a process these do nothing.
+(`keeping`), such as that of a model, counts towards the limit of no file. Outside of such a process
+these do nothing.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from types import ModuleType
 from typing import IO, Any
+
+from knotwork._run import FilePart, listening
 
 resource: ModuleType | None
 try:
@@ -52,8 +54,6 @@ IDLE_S = 60.0
 """Seconds without a task after which the process exits."""
 
 _WATCH_S = 1.0
-_SHARE_S = 0.5
-"""Seconds between two reports of how much of a file was read."""
 _GARBAGE_OBJECTS = 20_000
 """New objects after which the process collects garbage: few of its objects are in cycles."""
 _LENGTH_BYTES = 8
@@ -92,13 +92,13 @@ class Call:
 class Reply:
     """What a process answers: a value, the error of a task, or how far the task is.
 
-    A task out of memory has a MemoryError. ``share`` of its file was read, from 0 to 1, if the task
-    goes on. After a reply that ``is_last`` the process exits.
+    A task out of memory has a MemoryError. ``part`` of its file was read if the task goes on. After
+    a reply that ``is_last`` the process exits.
     """
 
     value: Any = None
     error: Exception | None = None
-    share: float | None = None
+    part: FilePart | None = None
     is_last: bool = False
 
 
@@ -133,32 +133,6 @@ def pickled(value: object) -> bytes:
     from cloudpickle import dumps
 
     return bytes(dumps(value, protocol=5))
-
-
-_listener: Callable[[float], None] | None = None
-_heard_s = 0.0
-
-
-@contextmanager
-def listening(listener: Callable[[float], None]) -> Iterator[None]:
-    """Call ``listener`` with the share of a file, from 0 to 1, at most twice a second."""
-    global _listener  # noqa: PLW0603 - a worker process reads one file at a time
-    _listener = listener
-    try:
-        yield
-    finally:
-        _listener = None
-
-
-def report_share(done: float, total: float) -> None:
-    """Say that ``done`` of ``total`` pages, seconds or the like of a file have been read."""
-    global _heard_s  # noqa: PLW0603
-    if _listener is None or total <= 0:
-        return
-    now = time.monotonic()
-    if now - _heard_s >= _SHARE_S:
-        _heard_s = now
-        _listener(min(max(done / total, 0.0), 1.0))
 
 
 _kept_bytes = 0
@@ -317,8 +291,8 @@ class _Worker:
         finally:
             faulthandler.cancel_dump_traceback_later()
 
-    def _report(self, share: float) -> None:
-        write_message(self._replies, pickle.dumps(Reply(share=share)))
+    def _report(self, part: FilePart) -> None:
+        write_message(self._replies, pickle.dumps(Reply(part=part)))
 
     def watch(self, parent: int) -> None:
         """Exit when the parent has, when idle for long, or when memory exceeds its limit."""

@@ -58,6 +58,7 @@ from knotwork._indexing.worker_process import (
     read_message,
     write_message,
 )
+from knotwork._run import FilePart
 from knotwork.errors import LoadError
 
 _log = logging.getLogger("knotwork.indexing")
@@ -160,9 +161,9 @@ class WorkersUnavailable(Exception):
 
 
 class FileFuture(Future[Result]):
-    """The future of a task about a file; ``share`` of the file was read, from 0 to 1."""
+    """The future of a task about a file, of which ``part`` was read."""
 
-    share = 0.0
+    part = FilePart()
 
 
 @dataclass(slots=True)
@@ -387,8 +388,8 @@ class _Lane(threading.Thread):
 
     def _take(self, reply: Reply) -> bool:
         """Settle the first task, or note how far it is; return True if the process exits."""
-        if reply.share is not None:
-            self._sent[0].future.share = reply.share
+        if reply.part is not None:
+            self._sent[0].future.part = reply.part
             return False
         task = self._sent.popleft()
         if isinstance(reply.error, MemoryError):

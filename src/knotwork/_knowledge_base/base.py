@@ -301,6 +301,7 @@ class KnowledgeBase:
         the nearest uris, before anything is removed.
         """
         from knotwork._indexing.commit import remove_property_graphs, remove_sources
+        from knotwork._indexing.metadata_edits import forget_edits
         from knotwork._indexing.sources import select_entries
         from knotwork._inference.role_models import forget_calls
 
@@ -309,6 +310,7 @@ class KnowledgeBase:
         with self.store.transaction():
             remove_sources(self.store, entries)
             remove_property_graphs(self.store, entries)
+            forget_edits(self.store, [entry.uri for entry in entries])
         uris = tuple(entry.uri for entry in entries)
         forget_calls(companions_of(self.store), uris)
         return uris
@@ -482,6 +484,18 @@ class KnowledgeBase:
                 fix="See the reasons with `knotwork documents`.",
             )
         return found[entry.document_id]
+
+    def edit_metadata(self, name: str | Path, values: Mapping[str, str | None]) -> Document:
+        """Give a document other metadata than its file states, and return the document.
+
+        ``values`` are by field, as in ``{"title": "Plan", "tags": "hr, pay"}``; None restores what
+        the file states. They last while the file is indexed again, until the document is deleted.
+        Raises as `document`, and InvalidRequest for a value that is too long, or a date that is
+        none.
+        """
+        from knotwork._indexing.metadata_edits import edit_metadata
+
+        return edit_metadata(self.store, self.document(name).uri, values)
 
     def documents(self) -> list[LedgerEntry]:
         """Return the ledger entries of all sources, failed ones included, ordered by uri."""

@@ -20,7 +20,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -120,6 +120,13 @@ class FieldStore(Protocol):
     def fields(self, among: IdSet | None = None) -> list[FieldInfo]:
         """Return the fields of all documents, or of those ``among`` these, ordered by name."""
 
+    def values(self, name: str, among: IdSet | None = None) -> dict[str, tuple[str, ...]]:
+        """Return the values of a field by document id, of all documents or those ``among`` these.
+
+        A document without the field is absent. The title of a document comes before those of its
+        metadata.
+        """
+
     def select(self, wanted: Filter) -> Selection:
         """Return the documents and chunks that pass a filter.
 
@@ -140,6 +147,11 @@ def field_name(name: str) -> str:
     """Return the name under which a field is stored: in lower case, with aliases replaced."""
     folded = name.strip().casefold()
     return _ALIASES.get(folded, folded)
+
+
+def sources_of(name: str) -> tuple[str, ...]:
+    """Return the names of metadata, in lower case, whose values a field has."""
+    return {"author": _AUTHORS, "tags": _TAGS, DATE: _DATES}.get(name, (name,))
 
 
 def metadata_fields(metadata: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
@@ -203,6 +215,17 @@ def page_spans(document: Document) -> list[PageSpan]:
         PageSpan(page.label, page.start, end)
         for page, end in zip(document.pages, ends, strict=True)
     ]
+
+
+def whole_values(values: Sequence[str]) -> tuple[str, ...]:
+    """Return the values of a field as the document states them, without the items of lists."""
+    items = {item for value in values for item in _split_values(value)[1:]}
+    return tuple(value for value in values if value not in items)
+
+
+def list_items(values: Sequence[str]) -> tuple[str, ...]:
+    """Return the values of a field that are not lists, ascending."""
+    return tuple(sorted(value for value in values if len(_split_values(value)) == 1))
 
 
 def _split_values(value: str) -> tuple[str, ...]:

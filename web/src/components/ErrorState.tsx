@@ -1,5 +1,6 @@
 import { ApiError, UNREACHABLE } from "../api/client";
 import { t } from "../i18n";
+import { say, translate } from "../i18n/say";
 import { Button } from "./Button";
 import { Icon } from "./Icon";
 
@@ -8,9 +9,9 @@ export function tellError(error: unknown): string {
   if (error instanceof ApiError) {
     if (error.code === UNREACHABLE)
       return `${t.value.errors.unreachable} ${t.value.errors.unreachableFix}`;
-    return error.fix ? `${error.message} ${error.fix}` : error.message;
+    return [sayError(error), say(error.fix)].filter(Boolean).join(" ");
   }
-  return error instanceof Error ? error.message : String(error);
+  return errorText(error);
 }
 
 interface ErrorStateProps {
@@ -22,8 +23,12 @@ interface ErrorStateProps {
 export function ErrorState({ error, retry }: ErrorStateProps) {
   const known = error instanceof ApiError ? error : null;
   const isUnreachable = known?.code === UNREACHABLE;
-  const message = isUnreachable ? t.value.errors.unreachable : errorText(error);
-  const fix = isUnreachable ? t.value.errors.unreachableFix : known?.fix;
+  const message = isUnreachable
+    ? t.value.errors.unreachable
+    : known
+      ? sayError(known)
+      : errorText(error);
+  const fix = isUnreachable ? t.value.errors.unreachableFix : known && say(known.fix);
   return (
     <div class="error-state" role="alert">
       <Icon name="bad" size={20} />
@@ -43,6 +48,11 @@ export function ErrorState({ error, retry }: ErrorStateProps) {
       </div>
     </div>
   );
+}
+
+/** Return what an error says; where it has no translation, what its code means. */
+function sayError({ code, message }: ApiError): string {
+  return translate(message) ?? translate(`#${code}`) ?? say(message);
 }
 
 function errorText(error: unknown): string {

@@ -1,17 +1,56 @@
 /** All words of the pages, in the language that is preferred. */
 
-import { computed } from "@preact/signals";
-import { language } from "../state/preferences";
+import { computed, effect, signal } from "@preact/signals";
+import { SOON_S } from "../state/pace";
+import { type Language, language } from "../state/preferences";
 import { en } from "./en";
-import { zh } from "./zh";
+import { type Catalogue, setCatalogue } from "./say";
 
 /** What every language has; a text that is missing in one is an error of types. */
 export type Messages = typeof en;
 
-const all: Record<typeof language.value, Messages> = { en, zh };
+interface Words {
+  pages: Messages;
+  server: Catalogue;
+}
+
+/** Words of the pages and of the server, loaded when their language is chosen. */
+const WORDS: Record<Language, () => Promise<Words>> = {
+  en: async () => ({ pages: en, server: {} }),
+  zh: async () => {
+    const [pages, server] = await Promise.all([import("./zh"), import("../../server.zh.json")]);
+    return { pages: pages.zh, server: server.default };
+  },
+  "zh-TW": async () => {
+    const [pages, server] = await Promise.all([
+      import("./zh.ts?traditional"),
+      import("../../server.zh.json?traditional"),
+    ]);
+    return { pages: pages.zh, server: server.default };
+  },
+};
+
+const words = signal<Messages>(en);
 
 /** The words: read `t.value` while rendering. */
-export const t = computed(() => all[language.value]);
+export const t = computed(() => words.value);
+
+/** Load the words of a language. */
+export async function loadWords(of: Language): Promise<void> {
+  const { pages, server } = await WORDS[of]();
+  if (language.value !== of) return;
+  words.value = pages;
+  setCatalogue(server);
+}
+
+/** Use the language that is preferred, from now on; wait for its words before the first page. */
+export function startWords(): Promise<void> {
+  const first = loadWords(language.value).catch(() => undefined);
+  effect(() => {
+    loadWords(language.value).catch(() => undefined);
+  });
+  return first;
+}
 
 const numbers = computed(() => new Intl.NumberFormat(language.value));
 const dates = computed(
@@ -42,6 +81,14 @@ export function moment(time: string | number): string {
   return Number.isNaN(date.getTime()) ? String(time) : dates.value.format(date);
 }
 
+/** Write a day; what is no time stays as it is. */
+export function day(time: string): string {
+  const date = new Date(time);
+  if (Number.isNaN(date.getTime())) return time;
+  const dateStyle = language.value === "en" ? "medium" : "short";
+  return date.toLocaleDateString(language.value, { dateStyle });
+}
+
 /** Write a size in bytes. */
 export function size(bytes: number): string {
   const units = ["kilobyte", "megabyte", "gigabyte"] as const;
@@ -70,4 +117,13 @@ export function duration(seconds: number): string {
   if (seconds < 90) return write(seconds, "second");
   if (seconds < 5400) return write(seconds / 60, "minute");
   return write(seconds / 3600, "hour", 1);
+}
+
+/** Write the time that is left of something, or nothing if it is not known. */
+export function timeLeft(seconds: number | null): string {
+  const words = t.value.jobs;
+  if (seconds === null) return "";
+  if (seconds < SOON_S) return words.soon;
+  const step = seconds < 90 ? 5 : 60;
+  return words.left(duration(Math.ceil(seconds / step) * step));
 }

@@ -3,23 +3,23 @@
 import { computed, effect, signal } from "@preact/signals";
 import { api, type Shapes, take } from "../api/client";
 import { followEvents, type ServerEvent } from "../api/events";
+import { t } from "../i18n";
+import { announce } from "./announcements";
 import { workspace } from "./location";
-import { type Pace, paceOf, type Sample, takeSample } from "./pace";
+import { follow, type Pace, type Sample } from "./pace";
 import { revision, workspaces } from "./workspaces";
 
 export type Job = Shapes["JobShape"];
 
-export interface Progress {
-  stage: string;
+export interface Progress extends Sample {
+  /** The file in progress, of which so many pages or seconds were read. */
   uri: string;
-  done: number;
-  total: number;
-  chunks: number;
+  part: number;
+  parts: number;
+  /** How much of it was read, from 0 to 1; 0 if that is unknown. */
+  share: number;
   /** Passages that are known of so far. */
   known: number;
-  /** Bytes of the changed files that were read, of all of them. */
-  bytes: number;
-  bytesTotal: number;
   failed: number;
 }
 
@@ -27,6 +27,8 @@ export interface Progress {
 export const jobs = signal<readonly Job[] | null>(null);
 export const progress = signal<Progress | null>(null);
 export const pace = signal<Pace | null>(null);
+/** Counts up while a job finishes files, every few seconds at most: lists load again. */
+export const settled = signal(0);
 /** Whether the connection that reports progress is currently broken. */
 export const isCutOff = signal(false);
 
@@ -51,7 +53,8 @@ const shown = computed(() =>
   workspaces.value?.some(({ name }) => name === workspace.value) ? workspace.value : "",
 );
 
-let samples: readonly Sample[] = [];
+const SETTLE_MS = 2_000;
+let settledAt = 0;
 
 /** Ask for the jobs of the workspace again. */
 export async function loadJobs(): Promise<void> {
@@ -72,22 +75,26 @@ export function addJob(job: Job): void {
 
 /** Read what an event says of progress; empty fields are those of no meaning for its stage. */
 export function readProgress(data: unknown): Progress {
-  const given = (typeof data === "object" && data !== null ? data : {}) as Partial<Progress> & {
-    chunks_known?: number;
-    bytes_total?: number;
-  };
-  const { stage = "", uri = "", done = 0, total = 0, chunks = 0, bytes = 0, failed = 0 } = given;
-  const known = given.chunks_known ?? 0;
+  const given = (typeof data === "object" && data !== null ? data : {}) as Record<string, unknown>;
+  const number = (name: string) => (typeof given[name] === "number" ? given[name] : 0);
+  const text = (name: string) => (typeof given[name] === "string" ? given[name] : "");
+  // Files that have not changed are no work: they are not counted.
+  const before = number("before");
   return {
-    stage,
-    uri,
-    done,
-    total,
-    chunks,
-    known,
-    bytes,
-    bytesTotal: given.bytes_total ?? 0,
-    failed,
+    seconds: number("seconds"),
+    stage: text("stage"),
+    uri: text("uri"),
+    done: number("done") - before,
+    total: number("total") - before,
+    part: number("part"),
+    parts: number("parts"),
+    share: number("share"),
+    chunks: number("chunks"),
+    known: number("chunks_known"),
+    expected: number("chunks_expected"),
+    bytes: number("bytes"),
+    bytesTotal: number("bytes_total"),
+    failed: number("failed"),
   };
 }
 
@@ -97,16 +104,21 @@ function note(event: ServerEvent): void {
     return;
   }
   const reported = readProgress(event.data);
+  const before = progress.value;
   // Stages that count nothing leave the counts of before standing.
-  progress.value = reported.total
-    ? reported
-    : { ...(progress.value ?? reported), stage: reported.stage };
-  samples = takeSample(samples, {
-    at: performance.now(),
-    done: reported.done,
-    stage: reported.stage,
-  });
-  pace.value = paceOf(samples, reported.total);
+  progress.value = reported.total ? reported : { ...(before ?? reported), stage: reported.stage };
+  pace.value = follow(pace.value, reported);
+  const now = performance.now();
+  if (reported.done !== before?.done && now - settledAt > SETTLE_MS) {
+    settledAt = now;
+    settled.value += 1;
+  }
+}
+
+/** Return the file that a job was reading when it was stopped, or nothing. */
+export function stoppedAt({ state, progress: { stage, uri } }: Job): string {
+  if (state !== "cancelled" || stage !== "load" || typeof uri !== "string") return "";
+  return uri.replace(/^uploads\//, "");
 }
 
 /** Follow whichever job runs, for as long as the pages are open. */
@@ -125,7 +137,7 @@ export function startJobs(): void {
   effect(() => {
     if (!followed.value) return;
     const abort = new AbortController();
-    samples = [];
+    const id = currentJob.peek()?.id;
     progress.value = null;
     pace.value = null;
     followEvents(`/api/v1/workspaces/${followed.value}/events`, {
@@ -139,6 +151,9 @@ export function startJobs(): void {
       .then(loadJobs)
       .then(() => {
         revision.value += 1;
+        const job = jobs.value?.find((known) => known.id === id);
+        const name = job && stoppedAt(job);
+        if (name) announce(t.value.jobs.stoppedAt(name));
       })
       .catch(() => loadJobs().catch(() => undefined));
     return () => {

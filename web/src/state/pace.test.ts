@@ -1,64 +1,60 @@
 import { describe, expect, it } from "vitest";
-import { paceOf, type Sample, takeSample } from "./pace";
+import { follow, type Pace, type Sample } from "./pace";
 
-const run = (readings: readonly [number, number][]): readonly Sample[] =>
-  readings.reduce<readonly Sample[]>(
-    (samples, [at, done]) => takeSample(samples, { at, done, stage: "store" }),
-    [],
-  );
+const NONE = { done: 0, total: 1, bytes: 0, bytesTotal: 0, chunks: 0, expected: 0 };
 
-describe("the pace of a job", () => {
-  it("is what was done in the time, and says how long the rest takes", () => {
-    expect(
-      paceOf(
-        run([
-          [0, 0],
-          [1_000, 10],
-          [2_000, 20],
-        ]),
-        100,
-      ),
-    ).toEqual({ rate: 10, leftS: 8 });
+function run(samples: readonly (Partial<Sample> & { seconds: number })[]): Pace | null {
+  let pace: Pace | null = null;
+  for (const sample of samples) pace = follow(pace, { ...NONE, stage: "load", ...sample });
+  return pace;
+}
+
+const even = (from: number, to: number, of: number, stage = "load") =>
+  Array.from({ length: to - from + 1 }, (_, n) => ({
+    seconds: from + n,
+    stage,
+    bytes: ((from + n) / of) * 1e6,
+    bytesTotal: 1e6,
+    chunks: from + n,
+    expected: of,
+  }));
+
+describe("the time that is left", () => {
+  it("is what the rest takes at the pace so far", () => {
+    expect(run(even(0, 30, 60))?.leftS).toBeCloseTo(30, 0);
   });
 
-  it("is not known at first, nor where nothing goes on", () => {
-    expect(paceOf(run([]), 9)).toBeNull();
-    expect(
-      paceOf(
-        run([
-          [0, 0],
-          [500, 5],
-        ]),
-        9,
-      ),
-    ).toBeNull();
-    expect(
-      paceOf(
-        run([
-          [0, 4],
-          [5_000, 4],
-        ]),
-        9,
-      ),
-    ).toBeNull();
+  it("is not said before there is work to judge by", () => {
+    expect(run(even(0, 2, 60))?.leftS).toBeNull();
+    expect(run(even(0, 30, 60).map((one) => ({ ...one, chunks: 0 })))?.leftS).toBeNull();
   });
 
-  it("does not take history that arrives at once for speed", () => {
-    const samples = run([
-      [0, 0],
-      [5, 300],
-      [10, 600],
-      [2_010, 620],
-    ]);
-    expect(paceOf(samples, 1_000)?.rate).toBeCloseTo(10, 0);
+  it("goes by the slower of reading and finishing passages", () => {
+    const read = even(0, 30, 60).map((one) => ({ ...one, bytes: 1e6 }));
+    expect(run(read)?.leftS).toBeCloseTo(30, 0);
   });
 
-  it("forgets what is long ago", () => {
-    const slow = Array.from({ length: 50 }, (_, n): [number, number] => [n * 1_000, n]);
-    const fast = Array.from({ length: 40 }, (_, n): [number, number] => [
-      50_000 + n * 1_000,
-      50 + n * 10,
-    ]);
-    expect(paceOf(run([...slow, ...fast]), 1_000)?.rate).toBe(10);
+  it("does not count the time in which a model is loaded", () => {
+    const later = even(1, 30, 60).map((one) => ({ ...one, seconds: one.seconds + 20 }));
+    expect(run([{ seconds: 0 }, { seconds: 1, stage: "model" }, ...later])?.leftS).toBeCloseTo(
+      30,
+      0,
+    );
+  });
+
+  it("is not shown where it would double what was said before", () => {
+    const stuck = Array.from({ length: 200 }, (_, n) => ({
+      ...even(30, 30, 60)[0],
+      seconds: 31 + n,
+    }));
+    let pace: Pace | null = null;
+    const shown: number[] = [];
+    for (const sample of [...even(0, 30, 60), ...stuck]) {
+      pace = follow(pace, { ...NONE, stage: "load", ...sample });
+      if (sample.seconds >= 20 && pace.leftS !== null) shown.push(Math.max(pace.leftS, 10));
+    }
+    const lowest = Math.min(...shown);
+    expect(Math.max(...shown.slice(shown.indexOf(lowest)))).toBeLessThan(2 * lowest);
+    expect(pace?.leftS).toBeNull();
   });
 });

@@ -3,7 +3,7 @@
 import { effect, signal } from "@preact/signals";
 
 export type Theme = "system" | "light" | "dark";
-export type Language = "en" | "zh";
+export type Language = "en" | "zh" | "zh-TW";
 
 const PREFIX = "knotwork.";
 
@@ -33,8 +33,10 @@ function readTheme(): Theme {
 
 function readLanguage(): Language {
   const kept = recall("language");
-  if (kept === "en" || kept === "zh") return kept;
-  return navigator.language.toLowerCase().startsWith("zh") ? "zh" : "en";
+  if (kept === "en" || kept === "zh" || kept === "zh-TW") return kept;
+  const preferred = navigator.language.toLowerCase();
+  if (/^zh-(tw|hk|mo|hant)/.test(preferred)) return "zh-TW";
+  return preferred.startsWith("zh") ? "zh" : "en";
 }
 
 export const theme = signal<Theme>(readTheme());
@@ -60,7 +62,7 @@ export function startPreferences(): void {
     keep("theme", theme.value === "system" ? null : theme.value);
   });
   effect(() => {
-    document.documentElement.lang = language.value === "zh" ? "zh-CN" : "en";
+    document.documentElement.lang = language.value === "zh" ? "zh-CN" : language.value;
     keep("language", language.value);
   });
   effect(() => keep("letter-keys", usesLetterKeys.value ? null : "off"));

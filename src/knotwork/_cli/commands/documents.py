@@ -15,17 +15,33 @@ if TYPE_CHECKING:
 
 
 @command()
+@click.argument("uri", required=False)
 @click.option("--fields", is_flag=True, help="List the fields that --where can filter by instead.")
-def documents_command(session: Session, *, fields: bool) -> None:
+@click.option(
+    "--edit",
+    "changes",
+    metavar="FIELD=VALUE",
+    multiple=True,
+    help="Change title, author, date or tags of URI. FIELD alone restores.",
+)
+def documents_command(
+    session: Session, *, uri: str | None, fields: bool, changes: tuple[str, ...]
+) -> None:
     """List the documents of the index, what of them was not read, and the skipped files.
 
     $ knotwork documents
     $ knotwork documents --store handbook.knot
+    $ knotwork documents plan.pdf --edit "title=Plan of 2024" --edit tags=hr,pay
     $ knotwork documents --json | jq -r '.skipped[].uri'
     """
     from knotwork._cli.progress import describe_failure
     from knotwork._indexing.embedding import refused_chunks, refused_notes
 
+    if (uri is None) != (not changes):
+        raise click.UsageError("Give a URI together with --edit.")
+    if uri is not None:
+        _edit(session, uri, changes)
+        return
     if fields:
         _list_fields(session)
         return
@@ -64,6 +80,15 @@ def _describe(store: Store, entry: LedgerEntry, notes: list[str]) -> dict[str, A
     own = document_notes(entry.uri, document.metadata) if document else []
     title = document.title if document else ""
     return fields_of(entry, "uri", "chunks", "size") | {"title": title, "unread": [*own, *notes]}
+
+
+def _edit(session: Session, uri: str, changes: tuple[str, ...]) -> None:
+    """Give a document other metadata, and show what it has now."""
+    named = [change.partition("=") for change in changes]
+    values = {name: value if sign else None for name, sign, value in named}
+    document = session.open_existing().edit_metadata(uri, values)
+    found = fields_of(document, "uri", "title", "metadata")
+    session.show(found, Line("{uri}: {title}"))
 
 
 def _list_fields(session: Session) -> None:

@@ -194,6 +194,10 @@ class FilteredFields(_FilteredPart[FieldStore]):
         allowed = self._documents
         return self._held.fields(allowed if among is None else allowed & among)
 
+    def values(self, name: str, among: IdSet | None = None) -> dict[str, tuple[str, ...]]:
+        allowed = self._documents
+        return self._held.values(name, allowed if among is None else allowed & among)
+
     def select(self, wanted: Filter) -> Selection:
         check_fields(wanted, [field.name for field in self.fields()])
         return self._allowed(self._held.select(wanted))

@@ -94,6 +94,11 @@ class SqlFields(SqlPart):
         "keys($1) CROSS JOIN document_field f WHERE f.document = j.value",
         "keys($1) CROSS JOIN document_page p WHERE p.document = j.value",
     )
+    _PAGES = "SELECT label, document FROM document_page"
+    _PAGES_OF = """
+        SELECT p.label, p.document FROM keys($1) CROSS JOIN document_page p
+        WHERE p.document = j.value
+    """
     _LABELS = "SELECT DISTINCT label FROM document_page"
     _DOCUMENT_COUNT = "SELECT count(*) FROM document"
     _DOCUMENTS = "SELECT id FROM document"
@@ -163,6 +168,24 @@ class SqlFields(SqlPart):
             if paged:
                 found[PAGE] = _summarize_field(PAGE, paged, fetch(labels, bound))
         return [found[name] for name in sorted(found)]
+
+    def values(self, name: str, among: IdSet | None = None) -> dict[str, tuple[str, ...]]:
+        name = field_name(name)
+        found: defaultdict[int, dict[str, None]] = defaultdict(dict)
+        kept = None if among is None else set(among.keys.tolist())
+        with self._database.reading():
+            rows: Iterable[tuple[str, int]]
+            if name == PAGE:
+                bound = () if among is None else (among.keys.tolist(),)
+                rows = self._database.rows(self._PAGES if among is None else self._PAGES_OF, bound)
+            elif name in BUILT_IN_FIELDS:
+                rows = self._pairs(name)
+            else:
+                rows = self._database.rows(VALUES_AND_DOCUMENTS, (name,))
+            for value, key in rows:
+                if kept is None or key in kept:
+                    found[key][value] = None
+        return {int_to_id(key): tuple(values) for key, values in found.items()}
 
     def select(self, wanted: Filter) -> Selection:
         with self._database.reading():

@@ -35,7 +35,7 @@ from knotwork._indexing.loaders.loader import (
     can_recognise,
     unrecognised_error,
 )
-from knotwork._indexing.worker_process import report_share
+from knotwork._run import report_share
 from knotwork._text.languages import detect_language
 from knotwork.errors import LoadError
 from knotwork.records import BlockKind, BoxedSpan, Span, content_id

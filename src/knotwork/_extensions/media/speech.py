@@ -34,8 +34,9 @@ from knotwork._extensions.media.sound import (
 )
 from knotwork._indexing.loaders.blocks import BlockWriter
 from knotwork._indexing.loaders.loader import MEGABYTE, Content, FormatLoader, Source
-from knotwork._indexing.worker_process import allow_more, keeping, report_share
+from knotwork._indexing.worker_process import allow_more, keeping
 from knotwork._indexing.workers import SECONDS_FOR_A_SECOND
+from knotwork._run import report_share
 from knotwork._text.sentences import split_sentences
 from knotwork.errors import LoadError
 

@@ -50,6 +50,7 @@ from knotwork._indexing.loaders.loader import (
     flat_metadata,
 )
 from knotwork._indexing.loaders.titles_and_captions import is_title_like
+from knotwork._run import report_share
 from knotwork.errors import LoadError
 
 _SHOWN_INFORMATION = ("Author", "Subject", "Keywords")
@@ -124,6 +125,7 @@ def _read_pages(
             fix="Open it in Adobe Reader, and print it to a PDF file.",
         )
     for number in checked(range(len(document))):
+        report_share(number, len(document))
         content = read_page(document, number)
         pages.append(make_lines(content, number, pages[-1] if pages else ()))
         length = sum(len(line.text) for line in pages[-1])

@@ -25,7 +25,7 @@ from knotwork._indexing.loaders.blocks import BlockWriter
 from knotwork._indexing.loaders.lines import FlowLine, joined
 from knotwork._indexing.loaders.loader import INSTALL_OCR, MOST_PICTURES, OCR, Source, can_recognise
 from knotwork._indexing.loaders.titles_and_captions import is_caption, is_table_caption
-from knotwork._indexing.worker_process import report_share
+from knotwork._run import report_share
 from knotwork.errors import LoadError
 
 if TYPE_CHECKING:

@@ -115,7 +115,7 @@ def build_app(config: ServerConfig) -> FastAPI:
         app.add_middleware(
             CORSMiddleware,
             allow_origins=list(settings.cors_origins),
-            allow_methods=["GET", "POST", "PUT", "DELETE"],
+            allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
             allow_headers=_ALLOWED_HEADERS,
             expose_headers=[REQUEST_ID_HEADER, "Retry-After"],
         )

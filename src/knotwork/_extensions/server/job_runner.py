@@ -434,6 +434,10 @@ def run_delete(workspace: Workspace, arguments: Arguments, progress: JobProgress
     entries = _existing_entries(workspace, arguments)
     for path in uploaded_files(workspace, entries):
         path.unlink(missing_ok=True)
+    known = {entry.uri for entry in entries}
+    for uri in arguments["documents"]:
+        if uri not in known and (upload := waiting_upload(workspace, uri)):
+            upload.unlink(missing_ok=True)
     removed = workspace.base.delete([entry.uri for entry in entries]) if entries else ()
     _refresh_communities(workspace, progress)
     return {"removed": list(removed)}
@@ -488,6 +492,17 @@ WORK: Mapping[str, Callable[[Workspace, Arguments, JobProgress], JobReport]] = {
 def is_upload(workspace: Workspace, entry: LedgerEntry) -> bool:
     """Return True if the file of a document was uploaded."""
     return bool(entry.root) and Path(entry_path(entry)).is_relative_to(workspace.uploads.absolute())
+
+
+def waiting_upload(workspace: Workspace, uri: str) -> Path | None:
+    """Return the uploaded file of a URI that no job has read yet, or None."""
+    if workspace.base.store.ledger.get([uri]):
+        return None
+    with suppress(OSError, ValueError):  # no name of a file
+        path = (workspace.files / uri).resolve()
+        if path.is_file() and path.is_relative_to(workspace.uploads.resolve()):
+            return path
+    return None
 
 
 def uploaded_files(workspace: Workspace, entries: Sequence[LedgerEntry]) -> list[Path]:

@@ -381,7 +381,7 @@ _STAGES: Mapping[str, str] = {
     Stage.STARTED: "load",
     Stage.READING: "load",
     Stage.READ: "extract",
-    Stage.LOADING: "embed",
+    Stage.LOADING: "model",
     Stage.EMBEDDED: "embed",
     Stage.REMOVED: "remove",
 }
@@ -396,9 +396,12 @@ class JobProgress:
 
     def __init__(self, add_event: AddEvent) -> None:
         self._add_event = add_event
+        self._began_s = time.monotonic()
         self._reported_s = 0.0
         self._stage = ""
         self._failed = 0
+        self._before: int | None = None
+        """Sources that were skipped before the first one was read."""
 
     def enter(self, stage: str) -> None:
         """Report the start of a stage."""
@@ -408,6 +411,9 @@ class JobProgress:
     def show(self, step: Progress) -> None:
         """Report a step of indexing; every failure gets an event of its own."""
         check_cancelled()
+        if self._before is None and step.stage == Stage.STARTED:
+            self._before = step.done
+            self._failed = 0
         if step.stage == Stage.FAILED:
             self._failed += 1
             self._add_event("failure", fields_of(step.value, "uri", "reason", "message"))
@@ -416,7 +422,16 @@ class JobProgress:
         is_last = step.stage in (Stage.FINISHED, Stage.STOPPED)
         if stage == self._stage and not self._is_due() and not is_last:
             return
-        self._report({"stage": stage, **describe_progress(step), "failed": self._failed})
+        counts, part = step.counts, step.counts.part
+        more = {
+            "before": step.done if self._before is None else self._before,
+            "failed": self._failed,
+            "chunks_expected": counts.chunks_expected,
+            "part": part.done,
+            "parts": part.total,
+            "share": round(part.share, 3),
+        }
+        self._report({"stage": stage, **describe_progress(step), **more})
 
     def count(self, stage: str, done: int, total: int, **more: object) -> None:
         """Report how much of a stage is done; only the first and last step are always stored."""
@@ -429,4 +444,4 @@ class JobProgress:
 
     def _report(self, body: Mapping[str, Any]) -> None:
         self._reported_s, self._stage = time.monotonic(), str(body["stage"])
-        self._add_event("progress", body)
+        self._add_event("progress", {**body, "seconds": round(self._reported_s - self._began_s, 1)})

@@ -268,11 +268,14 @@ class ReceivedFile:
 
 
 def store_files(
-    uploads: Iterable[UploadFile], store: Callable[[ReceivedFile], Stored]
+    uploads: Iterable[UploadFile],
+    store: Callable[[ReceivedFile], Stored],
+    note: Callable[[list[Stored], list[Json]], None] | None = None,
 ) -> tuple[list[Stored], list[Json]]:
     """Call ``store`` for each file, and return its results and the files that it refuses.
 
-    ``store`` refuses a file by raising LoadError. Raises InvalidRequest if no file is stored.
+    ``store`` refuses a file by raising LoadError; ``note`` gets the result as well, also if it is
+    an error. Raises InvalidRequest if no file is stored.
     """
     stored: list[Stored] = []
     refused: list[Json] = []
@@ -284,6 +287,8 @@ def store_files(
             refused.append(
                 REFUSED(name=name, reason=error.reason, message=error.message, fix=error.fix)
             )
+    if note is not None:
+        note(stored, refused)
     if not stored:
         reasons = " ".join(file["message"] for file in refused[:5]) or "It contains no files."
         raise InvalidRequest(

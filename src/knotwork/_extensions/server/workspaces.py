@@ -16,6 +16,7 @@ from pathlib import Path
 
 from knotwork._config import Settings
 from knotwork._extensions.filters.filtered_store import FilteredStore
+from knotwork._extensions.server.attention import Attention
 from knotwork._extensions.server.graph_map import MAP_SUFFIX, MapCache
 from knotwork._extensions.server.keys import WORKSPACE_NAME_RULE, is_workspace_name
 from knotwork._knowledge_base import KnowledgeBase
@@ -113,10 +114,18 @@ class Workspace:
         self.used = 0
         """An increasing number that orders workspaces by last use."""
 
+    is_part = False
+    """Whether this is a part of a workspace, as the filter of a key leaves it."""
+
     @property
     def uploads(self) -> Path:
         """The folder of uploaded files; it may not exist yet."""
         return self.files / UPLOADS
+
+    @cached_property
+    def attention(self) -> Attention:
+        """The refused uploads, and the failures that were dismissed."""
+        return Attention(self.files)
 
     @property
     def graphs(self) -> Path:
@@ -193,6 +202,8 @@ class _ReadablePart:
 
 class ReadableWorkspace(Workspace):
     """A workspace with the documents that pass the filter of a key, for one request."""
+
+    is_part = True
 
     def __init__(self, whole: Workspace, where: str) -> None:
         super().__init__(whole.name, whole.path, lambda _: whole.base, read_only=True)

@@ -14,6 +14,7 @@ from knotwork._extensions.testing.store_contract import (
     sample_relation,
 )
 from knotwork._stores.base import LedgerEntry, Store, require_fields
+from knotwork._stores.id_sets import IdSet
 from knotwork.errors import FilterError, UnknownName
 from knotwork.records import (
     AllOf,
@@ -200,6 +201,20 @@ class FieldStoreContract:
         assert set(require_fields(store).select(where("page", ">=", "1")).chunks) == set(chunks[1:])
         by_ann = AllOf((where("author", "=", "ann"), Not(where("page", "=", "1"))))
         assert set(require_fields(store).select(by_ann).chunks) == {chunks[0], chunks[2], *others}
+
+    def test_values_are_listed_by_document(self, store: Store) -> None:
+        put_document(store, "a.md", {"author": "Ann", "title": "Other"}, pages=("i", "1"))
+        put_document(store, "b.md", {"tags": "hr, pay"}, title="Pay")
+        a, b = (Document(uri, "").id for uri in ("a.md", "b.md"))
+        fields = require_fields(store)
+        assert fields.values("author") == {a: ("Ann",)}
+        assert {key: sorted(found) for key, found in fields.values("tag").items()} == {
+            b: ["hr", "hr, pay", "pay"]
+        }
+        assert fields.values("title") == {a: ("Other",), b: ("Pay",)}
+        assert sorted(fields.values("page")[a]) == ["1", "i"]
+        assert fields.values("page", IdSet.of([b])) == {}
+        assert fields.values("uri", IdSet.of([b])) == {b: ("b.md",)}
 
     def test_unknown_fields_are_told_with_the_known_ones(self, store: Store) -> None:
         put_document(store, "a", {"author": "Ann"})

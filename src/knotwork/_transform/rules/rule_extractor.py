@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from knotwork._cancellation import checked
+from knotwork._run import report_share
 from knotwork._text.names import normal_form, without_suffix
 from knotwork._text.sentences import split_sentences
 from knotwork._transform.rules.aboutness import (
@@ -112,7 +113,8 @@ class RuleExtractor:
         )
         extractions: list[Extraction] = []
         before: Chunk | None = None
-        for chunk in checked(leaves):
+        for number, chunk in enumerate(checked(leaves)):
+            report_share(number, len(leaves), counted=False)
             extractions.append(_ChunkReading(reading, chunk, before).extraction())
             before = chunk
         return extractions

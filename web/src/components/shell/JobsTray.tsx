@@ -1,4 +1,4 @@
-import { count, duration, t } from "../../i18n";
+import { count, t, timeLeft } from "../../i18n";
 import { currentJob, isCutOff, jobs, openJobs, pace, progress } from "../../state/jobs";
 import { linkTo } from "../../state/location";
 import { Icon } from "../Icon";
@@ -69,9 +69,7 @@ export function CurrentJob() {
       <Progress done={reported?.done ?? 0} total={reported?.total ?? 0} label={stage} />
       <div class="row between small muted">
         <span>{reported?.total ? words.documents(reported.done, reported.total) : ""}</span>
-        <span>
-          {isCutOff.value ? words.cutOff : pace.value && words.left(duration(pace.value.leftS))}
-        </span>
+        <span>{isCutOff.value ? words.cutOff : timeLeft(pace.value?.leftS ?? null)}</span>
       </div>
     </div>
   );

@@ -154,7 +154,7 @@ function listCommands(openHelp: () => void): Command[] {
     },
     {
       id: "language",
-      label: language.value === "en" ? "中文" : "English",
+      label: language.value === "en" ? "简体中文" : "English",
       hint: shell.language,
       icon: "language",
       run: () => {

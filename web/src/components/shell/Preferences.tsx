@@ -9,7 +9,11 @@ const THEMES: readonly { name: Theme; icon: IconName }[] = [
   { name: "light", icon: "light" },
   { name: "dark", icon: "dark" },
 ];
-const LANGUAGES: Record<Language, string> = { en: "English", zh: "中文" };
+const LANGUAGES: Record<Language, string> = {
+  en: "English",
+  zh: "简体中文",
+  "zh-TW": "繁體中文",
+};
 
 /** Colours, language and key: what is kept in this browser. */
 export function Preferences({ openHelp, side }: { openHelp: () => void; side: "left" | "right" }) {
@@ -42,7 +46,7 @@ export function Preferences({ openHelp, side }: { openHelp: () => void; side: "l
           <fieldset class="segments">
             <legend>{words.language}</legend>
             {(Object.keys(LANGUAGES) as Language[]).map((name) => (
-              <label key={name} lang={name === "zh" ? "zh-CN" : "en"}>
+              <label key={name} lang={name === "zh" ? "zh-CN" : name}>
                 <input
                   type="radio"
                   name="language"

@@ -1,14 +1,14 @@
-import { asked, workspace } from "../../state/location";
-import { DocumentList } from "./DocumentList";
+import { useEffect } from "preact/hooks";
+import { asked, go, linkTo, workspace } from "../../state/location";
 import "./documents.css";
 import { DocumentView } from "./DocumentView";
 
-/** All documents, or the one that the address names. */
+/** The document that the address names; without one, the files of the library. */
 export default function DocumentsPage() {
   const document = asked("doc");
-  return document ? (
-    <DocumentView key={`${workspace.value}/${document}`} id={document} />
-  ) : (
-    <DocumentList />
-  );
+  const name = asked("name");
+  useEffect(() => {
+    if (!document) go(linkTo("library", { text: name }), { replace: true });
+  }, [document, name]);
+  return document ? <DocumentView key={`${workspace.value}/${document}`} id={document} /> : null;
 }

@@ -1,7 +1,8 @@
 import { api, take } from "../../api/client";
 import { Button } from "../../components/Button";
 import { count, duration, moment, t } from "../../i18n";
-import { addJob, isOpen, type Job, jobs } from "../../state/jobs";
+import { say } from "../../i18n/say";
+import { addJob, isOpen, type Job, jobs, stoppedAt } from "../../state/jobs";
 import { workspace } from "../../state/location";
 import { mayWrite } from "../../state/workspaces";
 
@@ -13,10 +14,10 @@ export function JobList() {
   const over = (jobs.value ?? []).filter((job) => !isOpen(job)).slice(0, SHOWN);
   if (over.length === 0) return null;
   return (
-    <section class="card" aria-labelledby="jobs-title">
-      <div class="card-head">
-        <h2 id="jobs-title">{words.past}</h2>
-      </div>
+    <details class="card">
+      <summary>
+        <h2>{words.past}</h2>
+      </summary>
       <ul class="job-list">
         {over.map((job) => (
           <li key={job.id}>
@@ -28,12 +29,13 @@ export function JobList() {
               </p>
               {typeof job.error.message === "string" && (
                 <p class="small break">
-                  {job.error.message}{" "}
+                  {say(job.error.message)}{" "}
                   <span class="muted">
-                    {typeof job.error.fix === "string" ? job.error.fix : ""}
+                    {typeof job.error.fix === "string" ? say(job.error.fix) : ""}
                   </span>
                 </p>
               )}
+              {stoppedAt(job) && <p class="small break">{words.stoppedAt(stoppedAt(job))}</p>}
             </div>
             <span class="small faint job-time">{timeOf(job)}</span>
             {job.state !== "finished" && mayWrite.value && (
@@ -44,7 +46,7 @@ export function JobList() {
           </li>
         ))}
       </ul>
-    </section>
+    </details>
   );
 }
 

@@ -2,28 +2,26 @@ import { useEffect } from "preact/hooks";
 import { api, take } from "../../api/client";
 import { Empty } from "../../components/Empty";
 import { ErrorState } from "../../components/ErrorState";
-import { Icon } from "../../components/Icon";
 import { PageHead } from "../../components/PageHead";
 import { count, t } from "../../i18n";
 import { announce } from "../../state/announcements";
-import { useShortcuts } from "../../state/keys";
 import { useLoaded } from "../../state/loading";
-import { asked, linkTo, workspace } from "../../state/location";
+import { linkTo, workspace } from "../../state/location";
 import { mayWrite, revision, type WorkspaceDetails } from "../../state/workspaces";
+import { Attention } from "./Attention";
 import { DropZone } from "./DropZone";
 import { EstimateCard } from "./EstimateCard";
+import { FileTable } from "./FileTable";
 import type { Chosen } from "./files";
 import { JobList } from "./JobList";
 import "./library.css";
 import { RunningJob } from "./RunningJob";
 import { SearchBox } from "./SearchBox";
 import { lastSent, sendAll } from "./sending";
-import { Refused, Troubles } from "./Troubles";
 import { WorkspaceList } from "./WorkspaceList";
 
 /** What there is: workspaces, files on their way in, and those that did not make it. */
 export default function LibraryPage() {
-  const words = t.value.library;
   const here = workspace.value;
   const details = useLoaded(
     here ? `${here} ${revision.value}` : "",
@@ -36,13 +34,6 @@ export default function LibraryPage() {
       ),
     { keepsOld: true },
   );
-  useShortcuts([
-    {
-      keys: "/",
-      label: words.search,
-      run: () => document.getElementById("library-search")?.focus(),
-    },
-  ]);
   useTellTaken();
   const known = details.data?.name === here ? details.data : null;
   const isEmpty = known !== null && known.documents === 0 && known.failed === 0;
@@ -56,19 +47,16 @@ export default function LibraryPage() {
     <>
       <PageHead title={t.value.pages.library}>{known && <Numbers details={known} />}</PageHead>
       {details.error && <ErrorState error={details.error} retry={details.reload} />}
-      <div class="library">
-        <div class="stack">
-          {known && mayWrite.value && (
-            <DropZone onFiles={send} isFirst={isEmpty} model={known.model} />
-          )}
-          {known && <EstimateCard details={known} />}
-          <RunningJob />
-          <Refused />
-          <Troubles />
-          {known && !isEmpty && <SearchBox />}
-          {known && !isEmpty && !asked("q") && <Next />}
-        </div>
-        <div class="stack">
+      <div class="stack">
+        {known && mayWrite.value && (
+          <DropZone onFiles={send} isFirst={isEmpty} model={known.model} />
+        )}
+        {known && <EstimateCard details={known} />}
+        <RunningJob />
+        <Attention />
+        {known && <FileTable />}
+        {known && !isEmpty && <SearchBox />}
+        <div class="library-foot">
           <WorkspaceList />
           <JobList />
         </div>
@@ -81,7 +69,7 @@ function Numbers({ details }: { details: WorkspaceDetails }) {
   const words = t.value.library;
   return (
     <p class="numbers number">
-      <a href={linkTo("documents")}>{words.documents(details.documents)}</a>
+      <a href={linkTo("library", { state: "ready" })}>{words.documents(details.documents)}</a>
       <span>{words.passages(details.chunks)}</span>
       <a href={linkTo("graph")}>{words.things(details.entities)}</a>
       {details.embedder && <span class="small faint">{details.embedder}</span>}
@@ -102,24 +90,6 @@ function First() {
         <WorkspaceList />
       </div>
     </>
-  );
-}
-
-/** What there is to do with an index. */
-function Next() {
-  const words = t.value.library.next;
-  return (
-    <ul class="next">
-      {(["ask", "graph", "communities"] as const).map((name) => (
-        <li key={name}>
-          <a href={linkTo(name)}>
-            <Icon name={name} size={18} />
-            <strong>{words[name][0]}</strong>
-            <span class="small muted">{words[name][1]}</span>
-          </a>
-        </li>
-      ))}
-    </ul>
   );
 }
 

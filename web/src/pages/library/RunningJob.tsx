@@ -1,7 +1,7 @@
 import { api, take } from "../../api/client";
 import { Button } from "../../components/Button";
 import { Progress } from "../../components/Progress";
-import { count, decimal, duration, t } from "../../i18n";
+import { count, size, t, timeLeft } from "../../i18n";
 import {
   addJob,
   currentJob,
@@ -13,17 +13,19 @@ import {
   type Progress as Reported,
 } from "../../state/jobs";
 import { workspace } from "../../state/location";
+import { shareOf } from "../../state/pace";
 import { mayWrite } from "../../state/workspaces";
+import { sayPart } from "./FileState";
+import { fileName } from "./listing";
 
 /** The steps of an indexing job, each with the stages that the server reports. */
 const STEPS = [
   { name: "look", stages: ["discover"] },
-  { name: "read", stages: ["load", "extract", "embed", "store", "remove"] },
+  { name: "read", stages: ["load", "extract", "model", "embed", "store", "remove"] },
   { name: "names", stages: ["names", "descriptions"] },
   { name: "communities", stages: ["reports", "communities"] },
 ] as const;
 
-const MEGABYTE = 1_000_000;
 const COUNTS_DOCUMENTS = new Set<string>([...STEPS[0].stages, ...STEPS[1].stages]);
 
 /** The job that runs: its stage, how far, how fast, how long still, and a way to stop it. */
@@ -57,52 +59,54 @@ export function RunningJob() {
         <span aria-live="polite">{stage}</span>
         <Figures />
       </div>
-      {reported?.uri && (
-        <p class="small faint clip" title={reported.uri}>
-          {reported.uri}
-        </p>
-      )}
+      {reported?.uri && <FileInProgress reported={reported} />}
       {isCutOff.value && <p class="small tag warn">{words.cutOff}</p>}
       {job.kind === "index" && <p class="small muted">{words.searchWorks}</p>}
     </section>
   );
 }
 
-/** Documents that are done; passages or bytes, as long as no document is. */
+/** The file that is read, and how far. */
+function FileInProgress({ reported }: { reported: Reported }) {
+  const name = fileName({ uri: reported.uri, uploaded: true });
+  const part = sayPart(reported);
+  return (
+    <p class="small faint clip" title={name}>
+      {name}
+      {part && ` · ${part}`}
+    </p>
+  );
+}
+
+/** How much of the step is done, by bytes and passages, or by what it counts. */
 function Bar({ label }: { label: string }) {
   const [done, total] = progress.value ? measure(progress.value) : [0, 0];
   return <Progress done={done} total={total} label={label} />;
 }
 
-function measure(reported: Reported): readonly [number, number] {
-  if (reported.done > 0) return [reported.done, reported.total];
-  if (reported.known > 0) return [reported.chunks, reported.known];
-  if (reported.bytes > 0) return [reported.bytes, reported.bytesTotal];
-  return [0, reported.uri ? 0 : reported.total];
+/** Return how much is done of how much; of 0 if that is not known. */
+export function measure(reported: Reported): readonly [number, number] {
+  const share = COUNTS_DOCUMENTS.has(reported.stage)
+    ? shareOf(reported)
+    : reported.done / (reported.total || 1);
+  return share > 0 ? [share, 1] : [0, 0];
 }
 
 function Figures() {
   const words = t.value.jobs;
   const reported = progress.value;
   if (!reported?.total) return null;
-  const speed = pace.value;
   const parts = [
     COUNTS_DOCUMENTS.has(reported.stage)
       ? words.documents(reported.done, reported.total)
       : t.value.common.of(count(reported.done), count(reported.total)),
-    reported.chunks > 0 &&
-      words.passages(reported.chunks, reported.known > reported.chunks ? reported.known : 0),
-    reported.bytesTotal > MEGABYTE &&
-      words.megabytes(megabytes(reported.bytes), megabytes(reported.bytesTotal)),
+    reported.chunks > 0 && words.passages(reported.chunks),
+    reported.bytes < reported.bytesTotal &&
+      words.bytes(size(reported.bytes), size(reported.bytesTotal)),
     reported.failed > 0 && words.unread(reported.failed),
-    speed && words.rate(decimal(speed.rate, speed.rate < 10 ? 1 : 0)),
-    speed && words.left(duration(speed.leftS)),
+    timeLeft(pace.value?.leftS ?? null),
   ];
   return <span class="number">{parts.filter(Boolean).join(" · ")}</span>;
-}
-
-function megabytes(bytes: number): string {
-  return decimal(bytes / MEGABYTE, 1);
 }
 
 function Steps({ stage }: { stage: string }) {

@@ -2,17 +2,34 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
-from typing import Annotated
+from operator import attrgetter
+from typing import Annotated, Literal
 
 from fastapi import File, Form, Path, Query, UploadFile
 from pydantic import Field
 
 from knotwork._extensions.server.access import ReadWorkspace, Routes, Server, WriteWorkspace
-from knotwork._extensions.server.job_runner import is_upload, known_entries, uploaded_files
+from knotwork._extensions.server.job_runner import (
+    known_entries,
+    uploaded_files,
+    waiting_upload,
+)
 from knotwork._extensions.server.job_store import Job
+from knotwork._extensions.server.library import (
+    ATTENTION,
+    FAILED,
+    REFUSED_STATE,
+    SORTS,
+    LibraryFile,
+    list_files,
+    sort_files,
+    with_pages,
+)
 from knotwork._extensions.server.schemas import (
     BUDGET_FIELD,
+    MOST_FILTER_CHARACTERS,
     MOST_NAMED,
     REFUSED,
     PublicText,
@@ -27,12 +44,13 @@ from knotwork._extensions.server.uploads import (
     store_file,
     store_files,
 )
-from knotwork._extensions.server.workspaces import Workspace
+from knotwork._extensions.server.workspaces import UPLOADS
+from knotwork._retrieval.filters import read_filter
 from knotwork._shapes.base import Json, Shape, View, typed
-from knotwork._stores.base import LedgerEntry, Store
+from knotwork._stores.base import Store, require_fields
 from knotwork._stores.fields import FieldInfo
 from knotwork._stores.links import links_to, resolve_links
-from knotwork.errors import NotFound
+from knotwork.errors import NotFound, UnknownName
 from knotwork.records import (
     BlockTree,
     Chunk,
@@ -49,22 +67,23 @@ from knotwork.records import (
 
 DOCUMENT = Shape(
     "DocumentShape",
-    LedgerEntry,
-    "A document of an index, or a file that could not be read.",
-    "id uri title chunks size uploaded error_reason error",
-    id=(str, lambda entry: Document(entry.uri, "").id),
-    title=str,
-    size=(int, lambda entry: max(entry.size, 0)),
-    uploaded=bool,
-    error=PublicText,
+    LibraryFile,
+    "A file of a workspace. ``state`` is ready, waiting (uploaded, not read yet), failed (earlier "
+    "content may be left), or refused (not stored). ``changed`` is the time of the file. "
+    "``retry``: reading the file again may help while it stays the same.",
+    state=Literal["ready", "waiting", "failed", "refused"],
+    tags=(list[str], lambda file: list(file.tags)),
+    **typed(PublicText, "error fix"),
 )
 DOCUMENT_LIST = Shape(
     "DocumentList",
     None,
-    "A page of documents; ``next`` is the start of the next page, null at the end.",
+    "A page of documents; ``next`` is the start of the next page, null at the end. ``counts`` are "
+    "all files of the workspace by state, and those that need ``attention``.",
     documents=DOCUMENT.many,
     total=int,
     next=int | None,
+    counts=dict[str, int],
 )
 BLOCK = Shape(
     "BlockShape",
@@ -170,6 +189,21 @@ class DeleteRequest(RequestModel):
     documents: list[str] = Field(min_length=1, max_length=MOST_NAMED, description="URIs.")
 
 
+class DismissRequest(RequestModel):
+    """Take files out of those that need attention, until they change."""
+
+    documents: list[str] = Field(min_length=1, max_length=MOST_NAMED, description="URIs.")
+
+
+class MetadataRequest(RequestModel):
+    """Values that a document gets; null restores what its file states."""
+
+    title: str | None = None
+    author: str | None = None
+    date: str | None = Field(default=None, description="Such as 2024-05-31, 2024-05 or 2024.")
+    tags: list[str] | None = Field(default=None, max_length=100)
+
+
 MOST_NEIGHBOURS = 200
 """Most neighbours of an entity among which relations of a document are searched."""
 
@@ -262,7 +296,11 @@ def upload_documents(
         uri = store_file(file, path, workspace)
         return UPLOADED(name=file.name, uri=uri, document_id=Document(uri, "").id, size=size)
 
-    stored, refused = store_files(files, store)
+    def note(stored: list[Json], refused: list[Json]) -> None:
+        named = {f"{UPLOADS}/{file['name']}": file for file in refused}
+        workspace.attention.note([file["uri"] for file in stored], named)
+
+    stored, refused = store_files(files, store, note)
     job = None
     if index:
         options = {"tier": tier, "budget": budget, "retry": False}
@@ -277,30 +315,92 @@ def list_fields(workspace: ReadWorkspace) -> list[FieldInfo]:
 
 
 @router.get("/workspaces/{workspace}/documents")
-def list_documents(
+def list_documents(  # noqa: PLR0913, PLR0917  one parameter a query
     workspace: ReadWorkspace,
     start: Annotated[int, Query(ge=0, le=10**9)] = 0,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
     failed: Annotated[bool | None, Query(description="Only failed ones, or only others.")] = None,
     prefix: Annotated[str, Query(max_length=1_000, description="Prefix of URIs.")] = "",
     name: Annotated[str, Query(max_length=1_000, description="Part of URIs, ignoring case.")] = "",
+    text: Annotated[str, Query(max_length=1_000, description="Part of titles or URIs.")] = "",
+    tag: Annotated[str, Query(max_length=500)] = "",
+    where: Annotated[str, Query(max_length=MOST_FILTER_CHARACTERS, description="A filter.")] = "",
+    state: Annotated[
+        Literal["any", "ready", "waiting", "failed", "refused", "attention"] | None,
+        Query(description='With it, files that wait or were refused too; "any" for all.'),
+    ] = None,
+    sort: Annotated[
+        str, Query(max_length=20, description="Such as title, or -size for the largest first.")
+    ] = "uri",
 ) -> Annotated[Json, DOCUMENT_LIST]:
     """List documents by URI, including files that could not be read, with the reason."""
-    wanted = name.casefold()
-    entries = [
-        entry
-        for entry in workspace.base.documents()
-        if entry.uri.startswith(prefix)
-        and wanted in entry.uri.casefold()
-        and (failed is None or failed == bool(entry.error))
-    ]
-    page = entries[start : start + limit]
+    store = workspace.base.store
+    files = list_files(workspace, whole=state is not None and not workspace.is_part)
+    counts = Counter(map(attrgetter("state"), files))
+    counts[ATTENTION] = sum(f.needs_attention for f in files if f.state in (FAILED, REFUSED_STATE))
+    wanted, words = name.casefold(), text.casefold()
+    condition = read_filter(where)
+    found = files
+    if prefix or wanted or words:
+        found = [
+            file
+            for file in files
+            if file.uri.startswith(prefix)
+            and wanted in file.uri.casefold()
+            and (words in file.uri.casefold() or words in file.title.casefold())
+        ]
+    if failed is not None:
+        found = [file for file in found if failed == bool(file.error)]
+    if state is not None and state != "any":
+        found = [file for file in found if file.is_in(state)]
+    if tag:
+        found = [file for file in found if tag in file.tags]
+    if condition is not None:
+        among = require_fields(store).select(condition).documents
+        found = [file for file in found if file.id in among]
+    column = sort.removeprefix("-")
+    if column not in SORTS:
+        raise UnknownName("column", column, SORTS)
+    if column == "pages":
+        found = with_pages(store, found)
+    if sort != "uri":  # as they are
+        found = sort_files(found, column, reverse=sort.startswith("-"))
+    page = found[start : start + limit]
     end = start + len(page)
     return DOCUMENT_LIST(
-        documents=_describe(workspace, page),
-        total=len(entries),
-        next=end if end < len(entries) else None,
+        documents=[*map(DOCUMENT, with_pages(store, page))],
+        total=len(found),
+        next=end if end < len(found) else None,
+        counts=counts,
     )
+
+
+@router.patch("/workspaces/{workspace}/documents/{document}")
+def edit_document(
+    workspace: WriteWorkspace, document: DocumentId, asked: MetadataRequest
+) -> Annotated[Json, DETAILS]:
+    """Give a document another title, author, date or tags than its file states.
+
+    They last while the file is indexed again.
+    """
+    values = {field: getattr(asked, field) for field in asked.model_fields_set}
+    if asked.tags is not None:
+        values["tags"] = ", ".join(asked.tags)
+    for uri in (entry.uri for entry in workspace.base.documents() if entry.document_id == document):
+        workspace.base.edit_metadata(uri, values)
+        return show_document(workspace, document)
+    raise _unknown_document(document)
+
+
+@router.post("/workspaces/{workspace}/documents/dismiss")
+def dismiss_files(workspace: WriteWorkspace, asked: DismissRequest) -> list[str]:
+    """Take files out of those that need attention, and return their URIs.
+
+    Refused files are forgotten. Failed ones come back when they change, or fail otherwise.
+    """
+    failed = workspace.base.store.ledger.get(asked.documents)
+    workspace.attention.dismiss(asked.documents, [e for e in failed.values() if e.error])
+    return asked.documents
 
 
 @router.get("/workspaces/{workspace}/documents/{document}")
@@ -343,9 +443,10 @@ def delete_document(server: Server, workspace: WriteWorkspace, document: Documen
 @router.post("/workspaces/{workspace}/documents/delete", status_code=202)
 def delete_documents(server: Server, workspace: WriteWorkspace, asked: DeleteRequest) -> Job:
     """Start a job that removes several documents."""
-    entries = known_entries(workspace, asked.documents)
+    waiting = [uri for uri in asked.documents if waiting_upload(workspace, uri)]
+    entries = known_entries(workspace, [uri for uri in asked.documents if uri not in waiting])
     uploaded_files(workspace, entries)
-    uris = [entry.uri for entry in entries]
+    uris = [*(entry.uri for entry in entries), *waiting]
     return server.jobs.submit(workspace.name, "delete", {"documents": uris})
 
 
@@ -354,20 +455,6 @@ def reindex_documents(server: Server, workspace: WriteWorkspace, asked: ReindexR
     """Start a job that updates documents, or all folders and files of the index."""
     known_entries(workspace, asked.documents)
     return server.jobs.submit(workspace.name, "reindex", asked.model_dump())
-
-
-def _describe(workspace: Workspace, entries: list[LedgerEntry]) -> list[Json]:
-    ids = {entry.document_id for entry in entries if entry.document_id}
-    found = workspace.base.store.documents.documents(ids)
-    titles = {identifier: document.title for identifier, document in found.items()}
-    return [
-        DOCUMENT(
-            entry,
-            title=titles.get(entry.document_id, ""),
-            uploaded=is_upload(workspace, entry),
-        )
-        for entry in entries
-    ]
 
 
 def _unknown_document(identifier: str) -> NotFound:

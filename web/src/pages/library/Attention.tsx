@@ -1,0 +1,127 @@
+import { useRef, useState } from "preact/hooks";
+import { Button } from "../../components/Button";
+import { ErrorState, tellError } from "../../components/ErrorState";
+import { Icon } from "../../components/Icon";
+import { count, t } from "../../i18n";
+import { say } from "../../i18n/say";
+import { announce } from "../../state/announcements";
+import { setQuery, workspace } from "../../state/location";
+import { mayWrite } from "../../state/workspaces";
+import { dismiss, RemoveFiles, readAgain, replaceFile } from "./fileActions";
+import { type Entry, fileName, listAll, type Query, useListing } from "./listing";
+
+const SHOWN = 20;
+const QUERY: Query = { text: "", tag: "", state: "attention", sort: "-changed" };
+
+/** Files that were refused or could not be read: why, and what can be done with each. */
+export function Attention() {
+  const words = t.value.library.files;
+  const files = useListing(workspace.value, QUERY);
+  if (files.error) return <ErrorState error={files.error} retry={files.reload} />;
+  if (files.total === 0) return null;
+  const shown = Math.min(files.total, SHOWN);
+  const each = async (act: (files: Entry[]) => Promise<void>) =>
+    act(await listAll(workspace.value, QUERY));
+  return (
+    <section class="card" aria-labelledby="attention-title">
+      <div class="card-head">
+        <h2 id="attention-title">
+          {words.states.attention} <span class="tag warn">{count(files.total)}</span>
+        </h2>
+        {mayWrite.value && files.total > 1 && (
+          <Button kind="quiet" onClick={() => each(dismiss)}>
+            {words.dismissAll}
+          </Button>
+        )}
+      </div>
+      <ul class="troubles">
+        {Array.from({ length: shown }, (_, index) => {
+          const entry = files.at(index);
+          return entry && <Trouble key={entry.uri} entry={entry} />;
+        })}
+      </ul>
+      {files.total > shown && (
+        <Button kind="quiet" onClick={() => setQuery({ state: "attention" })}>
+          {words.showAll(count(files.total))}
+        </Button>
+      )}
+    </section>
+  );
+}
+
+function Trouble({ entry }: { entry: Entry }) {
+  const words = t.value.library;
+  const [isLeaving, setLeaving] = useState(false);
+  const advice = words.advice[entry.error_reason] ?? say(entry.fix);
+  const reason = words.reasons[entry.error_reason] ?? entry.error_reason;
+  return (
+    <li>
+      <Icon name={entry.state === "refused" ? "bad" : "warning"} />
+      <div class="grow">
+        <p class="break">
+          <strong>{fileName(entry)}</strong> <span class="tag warn">{reason}</span>
+        </p>
+        <p class="small muted break">
+          {say(entry.error)} {entry.chunks > 0 && words.files.kept}
+        </p>
+        {advice && <p class="small">{advice}</p>}
+      </div>
+      {mayWrite.value && (
+        <div class="row wrap">
+          <Replace entry={entry} />
+          {entry.retry && (
+            <Button kind="quiet" icon="refresh" onClick={() => readAgain([entry])}>
+              {t.value.common.retry}
+            </Button>
+          )}
+          <Button kind="quiet" onClick={() => dismiss([entry])}>
+            {words.files.dismiss}
+          </Button>
+          {entry.state !== "refused" && (
+            <Button kind="quiet" icon="delete" onClick={() => setLeaving(true)}>
+              {t.value.common.remove}
+            </Button>
+          )}
+        </div>
+      )}
+      {isLeaving && (
+        <RemoveFiles
+          entries={[entry]}
+          onClose={() => setLeaving(false)}
+          onDone={() => setLeaving(false)}
+        />
+      )}
+    </li>
+  );
+}
+
+/** Only an upload can be replaced: other files are where they were indexed. */
+function Replace({ entry }: { entry: Entry }) {
+  const field = useRef<HTMLInputElement>(null);
+  const [file, setFile] = useState<File | null>(null);
+  const words = t.value.library.files;
+  if (!entry.uploaded) return null;
+  return (
+    <>
+      <input
+        ref={field}
+        class="only-spoken"
+        type="file"
+        tabIndex={-1}
+        aria-label={words.replace}
+        onChange={(event) => {
+          const chosen = event.currentTarget.files?.[0];
+          event.currentTarget.value = "";
+          if (!chosen) return;
+          setFile(chosen);
+          replaceFile(entry, chosen)
+            .catch((error: unknown) => announce(tellError(error), "bad"))
+            .finally(() => setFile(null));
+        }}
+      />
+      <Button icon="upload" busy={file !== null} onClick={() => field.current?.click()}>
+        {words.replace}
+      </Button>
+    </>
+  );
+}

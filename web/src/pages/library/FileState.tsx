@@ -1,0 +1,46 @@
+import { Icon, type IconName } from "../../components/Icon";
+import { duration, percent, t } from "../../i18n";
+import { type Progress, progress } from "../../state/jobs";
+import { type Entry, stateOf } from "./listing";
+
+const ICONS: Record<ReturnType<typeof stateOf>, IconName> = {
+  ready: "check",
+  reading: "play",
+  waiting: "history",
+  idle: "minus",
+  attention: "warning",
+  dismissed: "none",
+};
+const SOUND = /\.(mp3|wav|m4a|flac|ogg|opus|aac|wma|mp4|webm|mkv|mov)$/i;
+
+/** How a file is doing, in words: while it is read, how many of its pages were. */
+export function FileState({ entry, isShort = false }: { entry: Entry; isShort?: boolean }) {
+  const state = stateOf(entry);
+  const words = sayState(entry);
+  return (
+    <span class={`file-state ${state}`} title={words}>
+      {state === "reading" ? (
+        <span class="spinner" aria-hidden="true" />
+      ) : (
+        <Icon name={ICONS[state]} size={14} />
+      )}
+      <span class={isShort && state !== "reading" ? "only-spoken" : "clip"}>{words}</span>
+    </span>
+  );
+}
+
+/** Return how a file is doing. */
+export function sayState(entry: Entry): string {
+  const words = t.value.library.files;
+  const state = stateOf(entry);
+  if (state !== "reading") return words.states[state];
+  return (progress.value && sayPart(progress.value)) || words.states.reading;
+}
+
+/** Return how much of the file in progress was read, or nothing if that is not known. */
+export function sayPart({ uri, part, parts, share }: Progress): string {
+  const words = t.value.library.files;
+  if (parts > 0 && SOUND.test(uri)) return words.readingTo(duration(part), duration(parts));
+  if (parts > 0) return words.readingPage(Math.min(part + 1, parts), parts);
+  return share > 0 ? words.readingShare(percent(share)) : "";
+}

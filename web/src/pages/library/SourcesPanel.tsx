@@ -1,0 +1,182 @@
+import { useRef, useState } from "preact/hooks";
+import { api, take } from "../../api/client";
+import { Button } from "../../components/Button";
+import { ErrorState } from "../../components/ErrorState";
+import { Icon } from "../../components/Icon";
+import { Progress, Skeleton } from "../../components/Progress";
+import { numbersBetween, useVirtualRows } from "../../components/virtual";
+import { count, t, timeLeft } from "../../i18n";
+import { currentJob, pace, progress } from "../../state/jobs";
+import { useLoaded } from "../../state/loading";
+import { addressOf } from "../../state/location";
+import { chooseSources, chosenSources } from "../../state/sources";
+import { mayWrite } from "../../state/workspaces";
+import { FileState } from "./FileState";
+import { filesOf } from "./files";
+import { type Entry, fileName, type Query, useListing } from "./listing";
+import "./library.css";
+import { measure } from "./RunningJob";
+import { sendAll, underway } from "./sending";
+
+const ROW_PIXELS = 44;
+const FEW = 20;
+
+/** The files of a workspace in a narrow column: their states, and ticks that limit questions. */
+export function SourcesPanel({ workspace }: { workspace: string }) {
+  const words = t.value.library.files;
+  const [text, setText] = useState("");
+  const query: Query = { text, tag: "", state: "any", sort: "title" };
+  const files = useListing(workspace, query);
+  const view = useVirtualRows<HTMLUListElement>(files.total, ROW_PIXELS, files.show);
+  const ticked = chosenSources.value;
+  const known = Object.entries(files.counts).filter(([name]) => name !== "attention");
+  const all = known.reduce((sum, [, n]) => sum + n, 0);
+  const attention = files.counts.attention ?? 0;
+  const row = (index: number) => {
+    const entry = files.at(index);
+    return entry ? (
+      <SourceRow key={entry.uri} workspace={workspace} entry={entry} />
+    ) : (
+      <li key={index} class="source-row" style={{ height: `${ROW_PIXELS}px` }} />
+    );
+  };
+  return (
+    <section class="sources-panel" aria-labelledby="sources-title">
+      <header class="row between">
+        <h2 id="sources-title">
+          <a href={addressOf(workspace, "library")}>{words.sources}</a>{" "}
+          <span class="muted number">{count(all)}</span>
+        </h2>
+        {mayWrite.value && <Add workspace={workspace} />}
+      </header>
+      <Running />
+      {attention > 0 && (
+        <a
+          class="row small warn-text"
+          href={addressOf(workspace, "library", { state: "attention" })}
+        >
+          <Icon name="warning" size={14} />
+          {words.needAttention(attention)}
+        </a>
+      )}
+      {ticked.size > 0 && (
+        <p class="row between small">
+          <span>{words.limited(ticked.size)}</span>
+          <button
+            type="button"
+            class="link-button"
+            onClick={() => {
+              chosenSources.value = new Set();
+            }}
+          >
+            {words.useAll}
+          </button>
+        </p>
+      )}
+      {all > FEW && (
+        <input
+          type="search"
+          aria-label={words.find}
+          placeholder={words.find}
+          value={text}
+          onInput={(event) => setText(event.currentTarget.value)}
+        />
+      )}
+      {files.error && <ErrorState error={files.error} retry={files.reload} />}
+      {files.isFirst && <Skeleton label={t.value.common.loading} lines={4} />}
+      {!files.isFirst && files.total === 0 && <p class="small muted">{words.none}</p>}
+      {files.total > 0 && (
+        <ul class="virtual" ref={view.box} onScroll={view.onScroll} aria-label={words.sources}>
+          <li aria-hidden="true" style={{ height: `${view.before}px` }} />
+          {numbersBetween(view.first, view.end).map(row)}
+          <li aria-hidden="true" style={{ height: `${view.after}px` }} />
+        </ul>
+      )}
+    </section>
+  );
+}
+
+function SourceRow({ workspace, entry }: { workspace: string; entry: Entry }) {
+  const name = fileName(entry);
+  const title = entry.title || name.split("/").at(-1) || name;
+  const isText = entry.chunks > 0;
+  return (
+    <li class="source-row" style={{ height: `${ROW_PIXELS}px` }}>
+      <input
+        type="checkbox"
+        aria-label={t.value.library.files.limitTo(title)}
+        disabled={!isText}
+        checked={chosenSources.value.has(entry.id)}
+        onChange={(event) => chooseSources([entry], event.currentTarget.checked)}
+      />
+      {isText ? (
+        <a
+          class="grow clip"
+          href={addressOf(workspace, "documents", { doc: entry.id })}
+          title={name}
+        >
+          {title}
+        </a>
+      ) : (
+        <span class="grow clip muted" title={name}>
+          {title}
+        </span>
+      )}
+      <FileState entry={entry} isShort />
+    </li>
+  );
+}
+
+/** How far the job is that runs, in one line. */
+function Running() {
+  const job = currentJob.value;
+  if (!job) return null;
+  const words = t.value.jobs;
+  const reported = progress.value;
+  const stage = reported?.stage ? words.stages[reported.stage] : words.states[job.state];
+  const [done, total] = reported ? measure(reported) : [0, 0];
+  const left = timeLeft(pace.value?.leftS ?? null);
+  return (
+    <div class="stack tight small muted" aria-live="polite">
+      <Progress done={done} total={total} label={stage ?? ""} />
+      <span class="row between">
+        <span>{reported?.total ? words.documents(reported.done, reported.total) : stage}</span>
+        <span>{left}</span>
+      </span>
+    </div>
+  );
+}
+
+function Add({ workspace }: { workspace: string }) {
+  const words = t.value.library;
+  const field = useRef<HTMLInputElement>(null);
+  // With a model, the library shows what the files would cost before they are read.
+  const details = useLoaded(workspace, (signal) =>
+    take(api.GET("/api/v1/workspaces/{workspace}", { params: { path: { workspace } }, signal })),
+  );
+  return (
+    <>
+      <input
+        ref={field}
+        class="only-spoken"
+        type="file"
+        multiple
+        tabIndex={-1}
+        aria-label={words.chooseFiles}
+        onChange={(event) => {
+          const chosen = filesOf(event.currentTarget.files);
+          event.currentTarget.value = "";
+          void sendAll(workspace, chosen, { index: !details.data?.model });
+        }}
+      />
+      <Button
+        icon="plus"
+        busy={underway.value !== null}
+        disabled={!details.data}
+        onClick={() => field.current?.click()}
+      >
+        {words.files.add}
+      </Button>
+    </>
+  );
+}
