@@ -6,18 +6,21 @@ first.
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import sys
 import tempfile
 import venv
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from sysconfig import get_paths
 from types import ModuleType
 
 import nox
+from nox.command import CommandFailed
 
 nox.needs_version = ">=2025.2"
 nox.options.default_venv_backend = "none"
@@ -53,26 +56,26 @@ def run_module(session: nox.Session, name: str, *arguments: str) -> None:
     session.run(sys.executable, "-m", name, *arguments)
 
 
-@nox.session
+@nox.session(default=False)
 def lint(session: nox.Session) -> None:
     """Check style and format."""
     run_module(session, "ruff", "check", *paths())
     run_module(session, "ruff", "format", "--check", *paths())
 
 
-@nox.session
+@nox.session(default=False)
 def types(session: nox.Session) -> None:
     """Check types, strictly."""
     run_module(session, "mypy")
 
 
-@nox.session
+@nox.session(default=False)
 def layers(session: nox.Session) -> None:
     """Check that imports only point down."""
     session.run(sys.executable, "-c", "from importlinter.cli import lint_imports_command as c; c()")
 
 
-@nox.session
+@nox.session(default=False)
 def structure(session: nox.Session) -> None:
     """Check that the package and the ways through it did not grow; -- --write writes what fell."""
     arguments = session.posargs or ["--check"]
@@ -81,13 +84,13 @@ def structure(session: nox.Session) -> None:
     session.run(sys.executable, str(MEASURE), *arguments, env=tree)
 
 
-@nox.session
+@nox.session(default=False)
 def docs(session: nox.Session) -> None:
     """Build the documentation site into build/docs, with warnings as errors."""
     run_module(session, "sphinx", "-q", "-W", "-b", "html", "docs", str(ROOT / "build" / "docs"))
 
 
-@nox.session
+@nox.session(default=False)
 def web(session: nox.Session) -> None:
     """Check the web pages, and build them into the package; skipped without Node.js."""
     missing = load_script(BUILD_WEB).missing_tool()
@@ -98,6 +101,28 @@ def web(session: nox.Session) -> None:
     found = set(re.findall(r"^## \S+ - \S+ \((.+)\)$", notices, re.MULTILINE))
     if not found or found - LICENCES:
         session.error(f"the pages may hold what is under {sorted(LICENCES)}: {sorted(found)}")
+
+
+@nox.session
+def static(session: nox.Session) -> None:
+    """Check all but the tests: lint, types, layers, structure, docs and web, a few at a time."""
+    # Each uses one core for most of its time. What it prints is shown when it ends.
+    names = ("types", "web", "docs", "structure", "layers", "lint")
+    failed = []
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        running = {name: pool.submit(_run_alone, session, name) for name in names}
+        for name, outcome in running.items():
+            try:
+                session.log(f"{name}:\n{outcome.result()}")
+            except CommandFailed:
+                failed.append(name)
+    if failed:
+        session.error(f"failed: {', '.join(failed)}")
+
+
+def _run_alone(session: nox.Session, name: str) -> object:
+    """Run a session in a process of its own, and return what it printed."""
+    return session.run(sys.executable, "-m", "nox", "-s", name, silent=True)
 
 
 @nox.session
