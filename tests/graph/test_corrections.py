@@ -309,6 +309,9 @@ def test_a_renamed_entity_is_found_by_both_names(base):
     assert [list(row) for row in found.rows] == [["oriane keld"]]
     answer = base.search("Where was Dr. Keld-Tarrant born?")
     assert "Tarnby" in answer.hits[0].chunk.text
+    assert "Tarnby" in base.ask("Where was Dr. Keld-Tarrant born?", use_llm=False).text
+    base.graph.correct("rename", "温青岚", name="温主任")
+    assert "“温青岚”" in str(base.search("温主任出生在哪里？").notes)
 
 
 def test_a_stated_relation_has_its_author_as_the_source(base):

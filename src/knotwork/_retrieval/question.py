@@ -20,6 +20,7 @@ from knotwork._questions.reading import reading_of
 from knotwork._retrieval.chunk_entities import chunks_about
 from knotwork._retrieval.weights import DEFAULT_WEIGHTS, Weights
 from knotwork._stores.base import FloatMatrix, Scored, Store
+from knotwork._stores.corrections import in_effect, read_corrections
 from knotwork._text.languages import is_read
 from knotwork._text.names import name_candidates
 from knotwork._text.terms import content_terms, terms
@@ -107,7 +108,9 @@ def read_question(
     The embedder is asked outside `Store.reading`.
     """
     with store.reading():
+        text, renamed = name_as_documents(text, store)
         text, corrections = correct_spelling(text, store)
+        corrections = renamed | corrections
         terms = reading_of(text).terms
         chunk_count = store.documents.chunk_count()
         index = store.texts("chunk")
@@ -209,6 +212,23 @@ FEWEST_CHUNKS = 2
 SPELLING_LANGUAGES = frozenset({"en", "de", "fr", "es", "it", "pt", "nl"})
 """Languages that both `detect_language` and the dictionaries of pyspellchecker support."""
 _WORD = re.compile(r"(?<![^\W_])(?<!['’])[^\W\d_]+(?![^\W_])(?!['’]\w)")
+
+
+def name_as_documents(text: str, store: Store) -> tuple[str, dict[str, str]]:
+    """Return the text with the names that documents give renamed entities, as {written: name}."""
+    found: dict[str, str] = {}
+    for correction in in_effect(read_corrections(store)).values():
+        name = correction.name
+        if correction.kind != "rename" or not correction.was or name.lower() not in text.lower():
+            continue
+        start, end = (
+            r"(?<!\w)" if name[0].isascii() else "",
+            r"(?!\w)" if name[-1].isascii() else "",
+        )
+        written = re.compile(f"{start}{re.escape(name)}{end}", re.IGNORECASE)
+        text, count = written.subn(correction.was.replace("\\", r"\\"), text)
+        found |= {name: correction.was} if count else {}
+    return text, found
 
 
 def correct_spelling(text: str, store: Store, *, names: bool = False) -> tuple[str, dict[str, str]]:
