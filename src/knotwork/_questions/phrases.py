@@ -81,8 +81,8 @@ def noun_phrases(question: str) -> tuple[Phrase, ...]:
 def topic_of(question: str) -> str:
     """Return the words before what a Chinese question asks.
 
-    They are 海外出差 in 海外出差由谁审批？ Of the words for a thing and what it has, as 浮标的高度, the
-    thing. "" if it begins with what it asks.
+    They are 海外出差 in 海外出差由谁审批？ Of 浮标的高度, only the thing is returned. "" if the
+    question begins with what it asks.
     """
     simple = simplify(question)
     words = segment(question)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property, lru_cache
@@ -21,7 +21,7 @@ import numpy as np
 
 from knotwork._inference.chat import ChatModel, ChatReply, complete_checked, require_whole
 from knotwork._inference.prompt_material import escape_passage, restore
-from knotwork._questions.languages import CHINESE, ENGLISH
+from knotwork._questions.languages import CHINESE, ENGLISH, Words
 from knotwork._questions.phrases import Phrase, noun_phrases, topic_of
 from knotwork._questions.reading import reading_of
 from knotwork._retrieval.question import read_question
@@ -405,7 +405,7 @@ def _topics(turn: ConversationTurn) -> Iterator[str]:
         yield turn.asked_name
 
 
-def _words_of(turn: ConversationTurn):  # noqa: ANN202
+def _words_of(turn: ConversationTurn) -> Mapping[str, Words]:
     return (CHINESE if HAN_CHARACTER.search(turn.question) else ENGLISH).follow_ups
 
 
