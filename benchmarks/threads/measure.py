@@ -3,13 +3,14 @@
     python benchmarks/threads/measure.py --data data/bench/realdocs
     python benchmarks/threads/measure.py --data DIR --set sample --held --show
 
-`threads.jsonl` has a thread a line: its `set` of documents, its `lang`, and its `turns`. A turn `asks` a question; one that
-leans on the turns before `means` a full question. It is right if the printed answer holds `any` of these texts, or, if
-there are none, if nothing is printed as an answer. Threads that are `held` were not looked at when the rules were written.
+`threads.jsonl` has a thread a line: its `set` of documents, its `lang`, and its `turns`. A turn
+`asks` a question; one that leans on the turns before `means` a full question. It is right if the
+printed answer holds `any` of these texts, or, if there are none, if nothing is answered. Threads
+that are `held` were not looked at when the rules were written.
 
-Told are the share of right first turns, of turns that change the topic, of follow-ups in their threads, and of the full
-questions of the follow-ups asked alone, which is the best there is to reach. Answers before a turn are those that
-Knotwork gave. `sample` is the sample of `knotwork demo`; `--cache` keeps the indexes of the sets.
+Told are the right first turns, turns that change the topic, follow-ups in their threads, and full
+questions of the follow-ups asked alone, which is the best there is to reach. Answers before a turn
+are those that Knotwork gave. `sample` is that of `knotwork demo`; `--cache` keeps the indexes.
 """
 
 from __future__ import annotations

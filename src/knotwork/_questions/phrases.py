@@ -1,6 +1,6 @@
 """Find the noun phrases of a question, and what it is about.
 
-English is read by its function words: a phrase ends at a preposition, a verb of asking or a sign. Of
+English is read by its function words: a phrase ends at a preposition, an auxiliary or a sign. Of
 the words behind "does" or "can", the last one is the verb. Chinese is read by parts of speech.
 """
 
@@ -15,18 +15,38 @@ from knotwork._questions.languages import CHINESE
 from knotwork._text.languages import HAN_CHARACTER, HanWord, segment, simplify, word_set
 
 _TOKEN = re.compile(r"--?[a-z][\w-]*|/?[^\W_](?:[\w'’.+#/-]*[\w+#])?|[^\w\s]")
-_DETERMINERS = frozenset("the a an my our your each every no".split())
-_BE = frozenset("is are was were am be been being".split())
-_DO = frozenset("do does did can could should will would must may might shall".split())
-_OPENS_ASKED = frozenset("which what whose how many much".split())
+_DETERMINERS = frozenset(["the", "a", "an", "my", "our", "your", "each", "every", "no"])
+_BE = frozenset(["is", "are", "was", "were", "am", "be", "been", "being"])
+_DO = frozenset(
+    [
+        "do",
+        "does",
+        "did",
+        "can",
+        "could",
+        "should",
+        "will",
+        "would",
+        "must",
+        "may",
+        "might",
+        "shall",
+    ]
+)
+_OPENS_ASKED = frozenset(["which", "what", "whose", "how", "many", "much"])
 _WHO = frozenset(["who", "what"])
 _AMOUNTS = "many much long often large big old far high deep soon fast wide tall few early late"
 _FUNCTION = (
     word_set("en", "stop_words")
     | word_set("en", "never_a_name")
     | word_set("en", "prepositions")
-    | frozenset(f"else instead per get got need needs default still already yet even {_AMOUNTS}".split())
+    | word_set("en", "adverbs")
+    | frozenset(
+        f"else instead per get got need needs default still already yet even {_AMOUNTS}".split()
+    )
 ) - _DETERMINERS
+_VERBS = word_set("en", "never_inside_terms")
+_WORDLIKE = re.compile(r"[^\W_]|[-/]\w")
 _PARTICIPLE = re.compile(r"[a-z]+(?:ed|en|wn)")
 _NOUN = re.compile("^(?:n|vn|an|[bsftjl]$|eng|m|q)")
 _LONGEST = 60
@@ -59,15 +79,15 @@ def noun_phrases(question: str) -> tuple[Phrase, ...]:
 
 
 def topic_of(question: str) -> str:
-    """Return the words before what a Chinese question asks, as 海外出差 in 海外出差由谁审批？
+    """Return the words before what a Chinese question asks.
 
-    Of the words for a thing and what it has, as 浮标的高度, the thing. "" if it begins with what it
-    asks.
+    They are 海外出差 in 海外出差由谁审批？ Of 浮标的高度, only the thing is returned. "" if the
+    question begins with what it asks.
     """
     simple = simplify(question)
     words = segment(question)
     cut = CHINESE.follow_ups["cut"]
-    end, has_noun = 0, False
+    end, has_noun, owner_end = 0, False, 0
     for word, following in zip(words, [*words[1:], None], strict=True):
         rest = simple[word.start :]
         is_verb = word.tag[0] == "v" and word.tag != "vn"
@@ -77,11 +97,12 @@ def topic_of(question: str) -> str:
         is_over = (is_verb and not goes_on) or word.tag == "p" or word.text in "，,；;：:。？?"
         if word.text.strip() and (cut.match(rest) or (has_noun and is_over)):
             break
-        has_noun |= _NOUN.match(word.tag) is not None
+        is_noun = _NOUN.match(word.tag) is not None
+        has_noun |= is_noun
+        if is_noun and following is not None and following.text == "的":
+            owner_end = word.end
         end = word.end
-    topic = question[:end].strip()
-    owner, _, owned = topic.rpartition("的")
-    return owner if owner and owned else topic.removesuffix("的")
+    return question[: owner_end or end].strip().removesuffix("的").strip()
 
 
 class _Run(NamedTuple):
@@ -112,10 +133,10 @@ def _runs(question: str) -> Iterator[_Run]:
         token = match[0] if match else ""
         lower = token.lower()
         opens = lower in _DETERMINERS
-        if match and (token[0].isalnum() or token[0] in "-/") and not opens:
-            if lower not in _FUNCTION:
-                words.append((token, match.start()))
-                continue
+        is_verb = bool(waits) and token in _VERBS
+        if match and _WORDLIKE.match(token) and not (opens or is_verb or lower in _FUNCTION):
+            words.append((token, match.start()))
+            continue
         if words:
             yield _Run(tuple(words), before, lower, waits)
             words, before = [], ""
@@ -144,9 +165,7 @@ def _bare(run: _Run) -> tuple[tuple[str, int], ...]:
     return run.words[1:] if run.words[0][0].lower() in _DETERMINERS else run.words
 
 
-def _parts(
-    run: _Run, *, has_verb: bool
-) -> Iterator[tuple[Sequence[tuple[str, int]], bool]]:
+def _parts(run: _Run, *, has_verb: bool) -> Iterator[tuple[Sequence[tuple[str, int]], bool]]:
     """Yield the phrases of a run, and whether each is asked for."""
     words, bare = run.words, _bare(run)
     if run.before in _OPENS_ASKED and bare == words:
@@ -163,7 +182,11 @@ def _parts(
         words = words[:-1]
     if run.waits:  # "Ian Murdock create Debian"
         for at in range(1, len(words) - 1):
-            if words[at][0].islower() and words[at - 1][0][:1].isupper() and words[at + 1][0][:1].isupper():
+            if (
+                words[at][0].islower()
+                and words[at - 1][0][:1].isupper()
+                and words[at + 1][0][:1].isupper()
+            ):
                 yield words[:at], False
                 words = words[at + 1 :]
                 break

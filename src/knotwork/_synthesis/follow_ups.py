@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property, lru_cache
@@ -21,7 +21,7 @@ import numpy as np
 
 from knotwork._inference.chat import ChatModel, ChatReply, complete_checked, require_whole
 from knotwork._inference.prompt_material import escape_passage, restore
-from knotwork._questions.languages import CHINESE, ENGLISH
+from knotwork._questions.languages import CHINESE, ENGLISH, Words
 from knotwork._questions.phrases import Phrase, noun_phrases, topic_of
 from knotwork._questions.reading import reading_of
 from knotwork._retrieval.question import read_question
@@ -163,26 +163,28 @@ class _FollowUp:
         words, rest = self.words, simplify(self.rest)
         if not rest or len(self.text) > LONGEST_FOLLOW_UP:
             return None
-        if words["happened"].match(rest) or words["was_that"].match(rest):
-            return _Leaning.HAPPENED
-        if words["more"].match(rest):
-            return _Leaning.MORE
-        if words["bare"].match(rest):
-            return _Leaning.BARE
+        for leaning, form in _FORMS.items():
+            if any(words[name].match(rest) for name in form):
+                return leaning
         if words["ordinal"].search(rest):
             return _Leaning.ORDINAL
-        if _open_pronoun(self.text, self.names):
-            return _Leaning.PRONOUN
-        named = self.names(f" {self.rest}")  # after a space: a capital does not open a sentence
-        if words["which_one"].search(rest) and not named:
-            return _Leaning.WHICH
+        return _Leaning.PRONOUN if _open_pronoun(self.text, self.names) else self._nameless(rest)
+
+    def _nameless(self, rest: str) -> _Leaning | None:
+        """How a question leans that names nothing, or that only names something."""
+        words, is_short = self.words, _has_few(self.rest)
         is_full = words["full"].search(rest) is not None
-        is_short = _has_few(self.rest)
-        if self.is_chinese and is_short and not named and self._lacks_subject(rest):
-            return _Leaning.SUBJECTLESS
-        if is_full and not named and ((self.opens and is_short) or self._is_definite()):
-            return _Leaning.CONTEXT
-        return _Leaning.FRAGMENT if self.opens and is_short and not is_full else None
+        named = self.names(f" {self.rest}")  # after a space: a capital does not open a sentence
+        found = None
+        if not named and words["which_one"].search(rest):
+            found = _Leaning.WHICH
+        elif not named and self.is_chinese and is_short and self._lacks_subject(rest):
+            found = _Leaning.SUBJECTLESS
+        elif not named and is_full and ((self.opens and is_short) or self._is_definite()):
+            found = _Leaning.CONTEXT
+        elif self.opens and is_short and not is_full:
+            found = _Leaning.FRAGMENT
+        return found
 
     def _lacks_subject(self, rest: str) -> bool:
         begins_asking = self.words["full"].match(rest) is not None
@@ -203,7 +205,12 @@ class _FollowUp:
         return len(phrase.text.split()) == 2 and phrase.text.islower() and not is_defined
 
 
-_DEFINING = frozenset("of that which who for in on at to from with".split())
+_FORMS = {
+    _Leaning.HAPPENED: ("happened", "was_that"),
+    _Leaning.MORE: ("more",),
+    _Leaning.BARE: ("bare",),
+}
+_DEFINING = frozenset(["of", "that", "which", "who", "for", "in", "on", "at", "to", "from", "with"])
 
 
 def _has_few(text: str) -> bool:
@@ -226,47 +233,52 @@ def _read(
     follow_up: _FollowUp, turns: Sequence[ConversationTurn], names: NameReader
 ) -> Iterator[str]:
     """Yield the readings of a question that leans on turns, the likeliest first."""
-    leaning = follow_up.leaning
+    leaning, rest, words = follow_up.leaning, follow_up.rest, follow_up.words
     last = next((turn for turn in reversed(turns) if turn.question), None)
     if leaning in (_Leaning.PRONOUN, _Leaning.ORDINAL):
-        if leaning is _Leaning.PRONOUN:
-            pronoun = _open_pronoun(follow_up.text, names)
-            assert pronoun is not None, "that is how it leans"
-            found = list(_antecedents(pronoun, turns))
-        else:
-            match = follow_up.words["ordinal"].search(simplify(follow_up.text))
-            assert match is not None, "that is how it leans"
-            pronoun = Pronoun("thing", *match.span(), possessive=False)
-            found = _find_item(str(match.lastgroup), turns, names)
-        for text in found:
-            filled = _FollowUp(_put(follow_up.text, pronoun, text), names)
-            is_part = filled.leaning is _Leaning.FRAGMENT and last is not None
-            yield from _change_part(filled.rest, last, filled) if is_part and last else [filled.text]
+        yield from _fill_in(follow_up, turns, names, last)
+    elif last is None:
         return
-    if last is None:
-        return
-    rest, words = follow_up.rest, follow_up.words
-    if leaning is _Leaning.HAPPENED:
-        match = words["happened"].match(simplify(rest)) or words["was_that"].match(simplify(rest))
-        assert match is not None, "that is how it leans"
-        yield from _ask_again(match["wh"], last, follow_up)
+    elif leaning in (_Leaning.HAPPENED, _Leaning.BARE):
+        forms = ("happened", "was_that", "bare")
+        wh = next(m["wh"] for name in forms if (m := words[name].match(simplify(rest))))
+        is_of_deed = leaning is _Leaning.HAPPENED or _asks_of_deed(wh, last)
+        if is_of_deed or not follow_up.is_chinese:
+            yield from _ask_again(wh, last, follow_up)
+        if follow_up.is_chinese and leaning is _Leaning.BARE:
+            yield from _continue_topic(follow_up, turns)
     elif leaning is _Leaning.MORE:
         yield _ask_more(last, follow_up)
-    elif leaning is _Leaning.BARE:
-        match = words["bare"].match(simplify(rest))
-        assert match is not None, "that is how it leans"
-        if not follow_up.is_chinese or _asks_of_deed(match["wh"], last):
-            yield from _ask_again(match["wh"], last, follow_up)
-        if follow_up.is_chinese:
-            yield from _continue_topic(follow_up, turns)
-    elif leaning is _Leaning.WHICH:
-        yield from _ask_which(follow_up, last, turns)
-    elif leaning is _Leaning.SUBJECTLESS:
-        yield from _continue_topic(follow_up, turns)
-    elif leaning is _Leaning.CONTEXT:
-        yield from _continue_topic(follow_up, turns)
-    else:
+    elif leaning is _Leaning.WHICH and not follow_up.is_chinese:
+        yield from _ask_which(follow_up, last)
+    elif leaning is _Leaning.FRAGMENT:
         yield from _change_part(rest, last, follow_up)
+    else:
+        yield from _continue_topic(follow_up, turns)
+
+
+def _fill_in(
+    follow_up: _FollowUp,
+    turns: Sequence[ConversationTurn],
+    names: NameReader,
+    last: ConversationTurn | None,
+) -> Iterator[str]:
+    """Yield a question with what its pronoun, or "the second one", stands for."""
+    if follow_up.leaning is _Leaning.PRONOUN:
+        pronoun = _open_pronoun(follow_up.text, names)
+        assert pronoun is not None, "that is how it leans"
+        found = list(_antecedents(pronoun, turns))
+    else:
+        match = follow_up.words["ordinal"].search(simplify(follow_up.text))
+        assert match is not None, "that is how it leans"
+        pronoun = Pronoun("thing", *match.span(), possessive=False)
+        found = _find_item(str(match.lastgroup), turns)
+    for text in found:
+        filled = _FollowUp(_put(follow_up.text, pronoun, text), names)
+        if filled.leaning is _Leaning.FRAGMENT and last is not None:
+            yield from _change_part(filled.rest, last, filled)
+        else:
+            yield filled.text
 
 
 def _asks_of_deed(wh: str, last: ConversationTurn) -> bool:
@@ -345,23 +357,17 @@ def _ask_more(last: ConversationTurn, follow_up: _FollowUp) -> str:
     return _closed(f"{text[:end]} else{text[end:]}", follow_up)
 
 
-def _ask_which(
-    follow_up: _FollowUp, last: ConversationTurn, turns: Sequence[ConversationTurn]
-) -> Iterator[str]:
-    """Yield a question for "which one" of the things that were said."""
+def _ask_which(follow_up: _FollowUp, last: ConversationTurn) -> Iterator[str]:
+    """Yield an English question for "which one" of the things that were said."""
     text = follow_up.text
-    match = follow_up.words["which_one"].search(simplify(text))
+    match = follow_up.words["which_one"].search(text)
     assert match is not None, "that is how it leans"
-    items = last.items
-    noun = next((phrase.text for phrase in noun_phrases(last.question) if phrase.asked), "")
-    if follow_up.is_chinese:
-        yield from _continue_topic(follow_up, turns)
-        return
+    items, noun = last.items, last.asked_noun
     if len(items) == 2 or not noun:
         which = f"{match['which']} of {' and '.join(items)}" if items else match[0]
         yield f"{text[: match.start()]}{which}{text[match.end() :]}"
         return
-    filled = f"{match['which']} {noun}{follow_up.text[match.end() :]}"
+    filled = f"{match['which']} {noun}{text[match.end() :]}"
     topic = next(_topics(last), "")
     yield _closed(f"{topic}: {filled}" if topic else filled, follow_up)
 
@@ -399,56 +405,79 @@ def _topics(turn: ConversationTurn) -> Iterator[str]:
         yield turn.asked_name
 
 
-def _words_of(turn: ConversationTurn):  # noqa: ANN202
+def _words_of(turn: ConversationTurn) -> Mapping[str, Words]:
     return (CHINESE if HAN_CHARACTER.search(turn.question) else ENGLISH).follow_ups
 
 
 def _change_part(part: str, last: ConversationTurn, follow_up: _FollowUp) -> Iterator[str]:
     """Yield the last question with another time, place, name or thing in it."""
-    text, words = _without_end(last.question), follow_up.words
+    text = _without_end(last.question)
     named = [name for name in follow_up.names(f" {part}") if name.name in part]
     if times := _times(part):
-        if old := _times(text):
-            start, end = old[0]
-            yield _closed(f"{text[:start]}{part[slice(*times[0])]}{text[end:]}", follow_up)
-            return
-        yield _closed(_appended(text, part, follow_up), follow_up)
+        old = next(iter(_times(text)), None)
+        changed = f"{text[: old[0]]}{part[slice(*times[0])]}{text[old[1] :]}" if old else ""
+        yield _closed(changed or _appended(text, part, follow_up), follow_up)
         return
-    if not follow_up.is_chinese:
-        preposition, _, of = part.partition(" ")
-        if preposition.lower() in _PREPOSITIONS and of:
-            for phrase in noun_phrases(text):
-                if text[: phrase.start].lower().endswith(f" {preposition.lower()} "):
-                    end = _with_tail(phrase, text).end
-                    yield _closed(f"{text[: phrase.start]}{of}{text[end:]}", follow_up)
-                    break
-            yield _closed(f"{text} {part}", follow_up)
-            return
-        if words["adverb"].match(part):
-            yield _closed(f"{text} {part}", follow_up)
-            return
-        if words["quantity"].search(part.split(" of ")[0].split()[-1]):
-            topic = next(_topics(last), "")
-            of = f" of {topic}" if topic and not named and " of " not in part else ""
-            yield _closed(f"What is {part}{of}", follow_up)
-            return
+    if not follow_up.is_chinese and (more := list(_change_detail(part, last, follow_up, named))):
+        yield from more
+        return
     slots = sorted(_slots(text, last), key=lambda slot: -_fit(slot, part, named, last))
     best = [slot for slot in slots if _fit(slot, part, named, last) >= _FITS]
     for slot in best[:2]:
         if (head := _head_of(slot, part, last)) is not None:
             yield _closed(f"{text[: head.start]}{head.text}{text[slot.end :]}", follow_up)
         yield _closed(f"{text[: slot.start]}{part}{text[slot.end :]}", follow_up)
+    if best:
+        return
     topic = next(_topics(last), "")
-    gap = "" if follow_up.is_chinese else ": "
+    gap = (" " if topic[-1:].isascii() else "") if follow_up.is_chinese else ": "
     if topic and topic not in part:
         yield _closed(f"{topic}{gap}{part}", follow_up)
-    for slot in slots[: 1 if not best else 0]:
+    for slot in slots[:1]:
         yield _closed(f"{text[: slot.start]}{part}{text[slot.end :]}", follow_up)
     if not (topic or slots):
         yield _closed(_appended(text, part, follow_up), follow_up)
 
 
-_PREPOSITIONS = frozenset("in on at to from for by with of after under since until through".split())
+_PREPOSITIONS = frozenset(
+    [
+        "in",
+        "on",
+        "at",
+        "to",
+        "from",
+        "for",
+        "by",
+        "with",
+        "of",
+        "after",
+        "under",
+        "since",
+        "until",
+        "through",
+    ]
+)
+
+
+def _change_detail(
+    part: str, last: ConversationTurn, follow_up: _FollowUp, named: Sequence[SpokenName]
+) -> Iterator[str]:
+    """Yield the last question with another detail: "in Oslo", "abroad", "the price"."""
+    text, words = _without_end(last.question), follow_up.words
+    preposition, _, of = part.partition(" ")
+    if preposition.lower() in _PREPOSITIONS and of:
+        for phrase in noun_phrases(text):
+            if text[: phrase.start].lower().endswith(f" {preposition.lower()} "):
+                end = _with_tail(phrase, text).end
+                yield _closed(f"{text[: phrase.start]}{of}{text[end:]}", follow_up)
+                break
+        yield _closed(f"{text} {part}", follow_up)
+    elif words["adverb"].match(part):
+        yield _closed(f"{text} {part}", follow_up)
+    elif words["quantity"].search(part.split(" of ", maxsplit=1)[0].rsplit(maxsplit=1)[-1]):
+        topic = next(_topics(last), "")
+        of = f" of {topic}" if topic and not named and " of " not in part else ""
+        yield _closed(f"What is {part}{of}", follow_up)
 
 
 def _appended(text: str, part: str, follow_up: _FollowUp) -> str:
@@ -468,7 +497,11 @@ def _slots(text: str, last: ConversationTurn) -> list[Phrase]:
         topic = topic_of(text)
         if topic and topic not in {slot.text for slot in slots}:
             slots.append(Phrase(topic, text.index(topic)))
-    slots += (Phrase(n.name, n.start) for n in last.names if text[n.start :].startswith(n.name))
+    slots += (
+        Phrase(name.name, name.start)
+        for name in last.names
+        if text[name.start :].startswith(name.name) and text[name.start - 1 : name.start] != "-"
+    )
     return list(dict.fromkeys(slots))
 
 
@@ -484,7 +517,12 @@ def _fit(slot: Phrase, part: str, named: Sequence[SpokenName], last: Conversatio
         value -= 1.0
     if set(content_terms(slot.text)) & set(content_terms(part)) or slot.head == part[-2:]:
         value += 3.0
-    value += 2.0 if _class_of(slot.text, own) == _class_of(part, kinds) else 0.0
+    both = [(slot.text, own), (part, kinds)]
+    if HAN_CHARACTER.search(last.question):  # where a word in Latin letters is a name
+        classes = {_class_of(*each) if HAN_CHARACTER.search(each[0]) else "name" for each in both}
+    else:
+        classes = {_class_of(*each) for each in both}
+    value += 2.0 if len(classes) == 1 else 0.0
     value += 1.0 if _determiner(slot.text) == _determiner(part) else 0.0
     return value - (0.5 if slot.asked else 0.0) - (slot.start - len(slot.text) / 10) / 1000
 
@@ -504,7 +542,7 @@ def _class_of(text: str, kinds: set[str]) -> str:
 
 
 def _determiner(text: str) -> str:
-    first = text.split()[0].lower() if text.split() else ""
+    first = text.split(maxsplit=1)[0].lower() if text.split() else ""
     return first if first in ("the", "a", "an") else ""
 
 
@@ -537,7 +575,8 @@ def _things(question: str) -> Iterator[Phrase]:
     def unlikelihood(phrase: Phrase) -> tuple[bool, bool, bool]:
         before = question[: phrase.start].split()[-1:]
         is_around = bool(before) and before[0].lower() in _AROUND
-        return phrase.asked, not _is_specific(phrase.text), is_around
+        is_plural = phrase.head.islower() and phrase.head.endswith("s")
+        return phrase.asked, is_plural or not _is_specific(phrase.text), is_around
 
     for phrase in sorted(noun_phrases(question), key=unlikelihood):
         whole = _with_tail(phrase, question)
@@ -546,7 +585,15 @@ def _things(question: str) -> Iterator[Phrase]:
         yield whole
 
 
-_AROUND = frozenset("in at on from by with after before during for since until".split())
+_AROUND = frozenset(
+    ["in", "at", "on", "from", "by", "with", "after", "before", "during", "for", "since", "until"]
+)
+
+
+def _stands_alone(phrase: Phrase) -> bool:
+    """Return True for one thing that is nobody's: what has an owner is less often spoken of."""
+    is_plural = phrase.head.islower() and phrase.head.endswith("s")
+    return _is_specific(phrase.text) and not is_plural and "'s " not in phrase.text
 
 
 def _is_specific(text: str) -> bool:
@@ -583,15 +630,27 @@ class ConversationTurn:
     items: tuple[str, ...] = ()
 
     @property
+    def asked_noun(self) -> str:
+        """The noun behind "which" or "how many"; empty if there is none."""
+        phrases = noun_phrases(self.question)
+        if HAN_CHARACTER.search(self.question):
+            asked = CHINESE.follow_ups["asked"].match(simplify(self.question))
+            start = asked.start("rest") if asked else -1
+            return next((p.text for p in phrases if start <= p.start <= start + 1), "")
+        return next((phrase.text for phrase in phrases if phrase.asked), "")
+
+    @property
     def asked_name(self) -> str:
         """The name in the answer that the question asks for, "" if it asks for none."""
         words, found = _words_of(self), self.answer_names
         if not words["argument"].search(self.question) or not found or _defines(self):
             return ""
         if reading_of(self.question).asks_who:
-            persons = [name for name in found if _may_be("person", name)]
-            return (persons or found)[0].name
-        asked = next((p.text for p in noun_phrases(self.question) if p.asked), "")
+            own = [name.name for name in self.names]
+            other = [name for name in found if not any(text in name.name for text in own)]
+            persons = [name for name in other if _may_be("person", name)]
+            return next((name.name for name in (*persons, *other)), "")
+        asked = self.asked_noun
         if words["organization"].search(asked) or words["place"].search(asked):
             return found[0].name
         is_sure = len(found) == 1 and not words["quantity"].search(self.question)
@@ -619,6 +678,7 @@ def read_turn(question: str, answer: str, names: NameReader) -> ConversationTurn
     return ConversationTurn(question, said, asked, tuple(new[:ANSWER_NAMES]), items)
 
 
+_CHOICE = re.compile(r"\s+or\s+|\s*还是\s*")
 _BOLD = re.compile(r"\*\*(.+?)\*\*", re.DOTALL)
 
 
@@ -631,6 +691,12 @@ def _best_sentence(question: str, answer: str) -> str:
 
 def _find_items(question: str, answer: str, names: Sequence[SpokenName]) -> tuple[str, ...]:
     """Return what a turn lists: the items of its answer, or what its question joins."""
+    if choice := _CHOICE.search(question):
+        phrases = noun_phrases(question)
+        before = [p for p in phrases if p.end == choice.start()]
+        behind = [p for p in phrases if p.start == choice.end()]
+        if before and behind:
+            return before[0].text, behind[0].text
     if len(listed := _LISTED.findall(answer)) > 1:
         return tuple(re.split(r"[:：,，.。(（]|\s[–—-]\s", item)[0].strip() for item in listed)
     for text in (answer, question):
@@ -656,6 +722,9 @@ def _joined(text: str) -> tuple[str, ...]:
             short = part if _is_short(part) else next((p.text for p in noun_phrases(part)), "")
             found.append(short)
         found = [item for item in found if item and _is_short(item)]
+        if number := words["number"].search(sentence):  # "the two servers of Samba, smbd and nmbd"
+            count = next(int(name[1:]) for name, text in number.groupdict().items() if text)
+            found = found[-count:]
         if len(found) > 1:
             return tuple(found)
     return ()
@@ -667,9 +736,7 @@ def _is_short(item: str) -> bool:
     return len(item.split()) <= _LONGEST_ITEM
 
 
-def _find_item(
-    place: str, turns: Sequence[ConversationTurn], names: NameReader
-) -> list[str]:
+def _find_item(place: str, turns: Sequence[ConversationTurn]) -> list[str]:
     """Return the item that "the second one" or "the other one" stands for."""
     said = turns[-1].question if turns else ""
     able = [turn for turn in reversed(turns) if len(turn.items) > 1]
@@ -829,11 +896,8 @@ def _put(text: str, pronoun: Pronoun, name: str) -> str:
         return f"{before}{there}{'' if is_bare else 'in '}{name}{after}"
     if pronoun.kind == "then":
         return f"{before}in {name}{after}"
-    return f"{before}{name}{_possessive(name) if pronoun.possessive else ''}{after}"
-
-
-def _possessive(name: str) -> str:
-    return "'s"
+    ending = "'s" if pronoun.possessive else ""
+    return f"{before}{name}{ending}{after}"
 
 
 def _antecedents(pronoun: Pronoun, turns: Sequence[ConversationTurn]) -> Iterator[str]:
@@ -866,7 +930,9 @@ def _antecedents(pronoun: Pronoun, turns: Sequence[ConversationTurn]) -> Iterato
 def _persons(turn: ConversationTurn) -> list[SpokenName]:
     """Return the names of a turn that may be those of persons."""
     asks = _asks_for("person", turn)
-    both = (turn.answer_names, turn.names) if asks else (turn.names, turn.answer_names)
+    own = [name.name for name in turn.names]
+    told = [name for name in turn.answer_names if not any(text in name.name for text in own)]
+    both = (told, turn.names) if asks else (turn.names, told)
     return [name for name in chain(*both) if _may_be("person", name)]
 
 
@@ -886,8 +952,7 @@ def _fitting(kind: str, turn: ConversationTurn) -> Iterator[str]:
     others = [name for name in fitting if name.type != "PLACE"]
     asked = [name for name in others if asks and name in turn.answer_names]
     own = [name for name in others if name in turn.names]
-    kinds = [phrase.head for phrase in noun_phrases(turn.question) if phrase.asked]
-    is_of_kind = bool(kinds) and not kinds[0].endswith("s")
+    is_of_kind = bool(turn.asked_noun) and not turn.asked_noun.endswith("s")
     if turn.asked_name and (kind == "any" or (is_of_kind and kind == "thing")):
         yield turn.asked_name
     yield from (name.name for name in asked)
@@ -900,7 +965,7 @@ def _fitting(kind: str, turn: ConversationTurn) -> Iterator[str]:
         phrases: Sequence[Phrase] = noun_phrases(turn.question)
     else:
         phrases = list(_things(turn.question))
-        firm = [p.text for p in phrases if kind != "any" and _is_specific(p.text)]
+        firm = [p.text for p in phrases if kind != "any" and _stands_alone(p)]
         yield from (text for text in firm if not any(person in text for person in persons))
         yield from (name.name for name in own)
     at = {name.name for name in places}

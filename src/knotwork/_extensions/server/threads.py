@@ -181,9 +181,7 @@ def as_markdown(thread: Thread) -> str:
         for cited in turn.answer.get("citations", ()):
             place = (cited.get("document"), cited.get("section"))
             quote = " ".join(str(cited.get("quote", "")).split())
-            sources.append(
-                f"{cited.get('number')}. {', '.join(filter(None, place))}: {quote}"
-            )
+            sources.append(f"{cited.get('number')}. {', '.join(filter(None, place))}: {quote}")
         if sources:
             parts.append("\n".join(sources))
     return "\n\n".join(parts) + "\n"

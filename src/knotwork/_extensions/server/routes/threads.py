@@ -27,9 +27,7 @@ TURN = Shape(
     answer=dict[str, Any],
 )
 THREAD = Shape("ThreadShape", Thread, "A thread.", "id title turns updated", turns=TURN.many)
-HEAD = Shape(
-    "ThreadHead", None, "A thread in a list.", id=str, title=str, turns=int, updated=str
-)
+HEAD = Shape("ThreadHead", None, "A thread in a list.", id=str, title=str, turns=int, updated=str)
 THREAD_LIST = Shape("ThreadList", None, "The threads of the key, newest first.", threads=HEAD.many)
 
 router = Routes("threads")
