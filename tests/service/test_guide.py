@@ -11,7 +11,6 @@ import pytest
 from tests.service.serving import (
     API,
     QUESTION,
-    add_key,
     await_job,
     copy_index,
     make_settings,
@@ -21,6 +20,7 @@ from tests.service.serving import (
 )
 
 from knotwork._extensions.server import job_runner
+from knotwork._extensions.server.keys import KeyFile, KeyRole
 from knotwork._extensions.server.server import ServerConfig
 from knotwork.testing.model_server import ModelTestServer
 
@@ -70,10 +70,21 @@ def test_documents_come_in_pages(client):
 
 
 def test_a_key_gets_the_guide_of_the_documents_that_it_may_read(place):
-    headers = add_key(place, "own", "read", "open")
+    keys = KeyFile(place.keys_path)
+    _, text = keys.add(
+        "probes", role=KeyRole.READ, workspaces=["open"], where="title = 'Travel policy'"
+    )
+    headers = {"Authorization": f"Bearer {text}"}
     with open_client(place) as client:
         assert client.get(f"{API}/workspaces/hidden/guide", headers=headers).status_code == 404
-        assert client.get(f"{OPEN}/guide", headers=headers).status_code == 200
+        guide = sent(client.get(f"{OPEN}/guide", headers=headers))
+    assert (guide["total"], [each["title"] for each in guide["documents"]]) == (
+        1,
+        ["Travel policy"],
+    )
+    offered = [*guide["questions"], *guide["timeline"]]
+    assert {each["source"]["title"] for each in offered} <= {"Travel policy"}
+    assert {topic["documents"] for topic in guide["topics"]} <= {1}
 
 
 def test_related_questions_are_answered_elsewhere_and_ask_something_else(client):

@@ -35,6 +35,8 @@ LEAST_CONFIDENCE = 0.5
 _LONGEST_SENTENCE = 260
 _LONGEST, _LONGEST_WIDE = 90, 32
 """Characters of a question, in English and Chinese."""
+_DEFINITION = "definition"
+"""The form of questions that a document may answer from another place than the sentence found."""
 _OF_TASK = 0.85
 """The worth of a question made from a heading that names a task."""
 _SHORTEST_WIDE = 3
@@ -76,6 +78,7 @@ _ASKING_ZH = ("如何", "怎样", "怎么", "为什么", "什么是")
 _LISTED_ZH = re.compile(r"[、与和及]|文件$|选项$|工具$|方法$|步骤$|管理员|者$")
 """Matches Chinese headings that begin with a verb, but name no task."""
 _KEY = re.compile(r"[^\W\d_][\w’'., -]*")
+_VALUE = re.compile(r"values?|值|数值|取值|内容", re.IGNORECASE)
 _LABEL = re.compile(r"[\w.-]{3,40}")
 _NO_TEXT = frozenset(
     {BlockKind.CODE, BlockKind.FIGURE, BlockKind.TABLE, BlockKind.ROW, BlockKind.BOX}
@@ -363,17 +366,23 @@ def _from_row(
     key, rest = show_sentence(cells[0]), [n for n in range(1, len(cells)) if cells[n]]
     if not rest or not _KEY.fullmatch(key) or len(key) > 40:
         return
-    is_of_properties = len(names) == 2 and all(forms.generic.fullmatch(n.strip()) for n in names)
+    is_of_properties = (
+        len(names) == 2
+        and forms.generic.fullmatch(names[0].strip()) is not None
+        and _VALUE.fullmatch(names[1].strip()) is not None
+    )
     place = rest[number % len(rest)]
     column = show_sentence(names[place])
     if is_of_properties:
-        key, column = _inside(show_sentence(chunk.document_title)), key
+        title = split_number(show_sentence(chunk.document_title))[1]
+        key, column = _inside(title), key
     is_noun = _KEY.fullmatch(column) and "_" not in column and not column.endswith("ed")
     if forms.generic.fullmatch(column) or not is_noun or not key:
         return
     is_chinese = is_wide_text(f"{key}{column}")
     if not is_chinese:
-        column = column if any(map(str.isupper, column[1:])) else column.lower()
+        is_plain = column.istitle() or not any(map(str.isupper, column[1:]))
+        column = column.lower() if is_plain else column
     is_who = forms.of_people.fullmatch(column) or _is_person(cells[place], mentions)
     who = "_who" if is_who else ""
     form = forms.rows[f"{'chinese' if is_chinese else 'english'}{who}"]
@@ -427,20 +436,24 @@ def try_offers(
     left = sorted(offers, key=lambda offer: (-offer.worth, offer.document_id, offer.span))
     known = [frozenset(content_terms(question)) for question in asked]
     taken, used = list[OfferedQuestion](), dict[str, int]()
-    documents = set[str]()
-    tries = 0
-    while left and len(taken) < trial.most and tries < trial.tries:
-        if tries and time.monotonic() > deadline:
+    documents, tried = set[str](), set[str]()
+    while left and len(taken) < trial.most and len(tried) < trial.tries:
+        if tried and time.monotonic() > deadline:
             break
         best = max(left, key=lambda offer: offer.worth * _SAME_FORM ** used.get(offer.form, 0))
         left.remove(best)
         terms = frozenset(content_terms(best.question))
         is_known = any(len(terms - other) < _LEAST_DIFFERENT * len(terms) for other in known)
-        if is_known or not terms or (is_spread and best.document_id in documents):
+        if (
+            is_known
+            or not terms
+            or best.question in tried
+            or (is_spread and best.document_id in documents)
+        ):
             continue
         if any(key == best.document_id and span.overlaps(best.span) for key, span in cited):
             continue
-        tries += 1
+        tried.add(best.question)
         if (source := _answered(store, ask, best)) is not None:
             taken.append(OfferedQuestion(best.question, source))
             used[best.form] = used.get(best.form, 0) + 1
@@ -457,7 +470,8 @@ def _answered(store: Store, ask: Ask, offer: Offer) -> Citation | None:
     first = answer.citations[0]
     chunks = store.documents.chunks({first.chunk_id})
     is_there = first.chunk_id in chunks and chunks[first.chunk_id].document_id == offer.document_id
-    return first if is_there and first.span.overlaps(offer.span) else None
+    is_same = first.span.overlaps(offer.span) or offer.form == _DEFINITION
+    return first if is_there and is_same else None
 
 
 def find_related(

@@ -64,7 +64,7 @@ def write_extractive_report(material: Material, *, content_key: str = "") -> Com
     return replace(
         outline,
         title=_title(material, names, phrases),
-        summary=_summary(names[:_SUMMARY_NAMES], phrases, language),
+        summary=_summary(_names_beside_titles(material, names), phrases, language),
         language=language,
         content_key=content_key or material.content_key,
     )
@@ -114,6 +114,13 @@ def _title(material: Material, names: Sequence[str], phrases: Sequence[str]) -> 
     distinctive = distinctive_names(material.entities, [s.text for s in material.sentences])
     title = name_theme(material.headings, material.read, distinctive, phrases)
     return title or _pair(names)
+
+
+def _names_beside_titles(material: Material, names: Sequence[str]) -> Sequence[str]:
+    """Return the names that are neither titles nor numbers, or all if there are no others."""
+    titles = {title for heading in material.headings for title in (heading.title, heading.bare)}
+    others = [name for name in names if name not in titles and not name.isdecimal()]
+    return (others or names)[:_SUMMARY_NAMES]
 
 
 def _summary(names: Sequence[str], phrases: Sequence[str], language: str) -> str:
@@ -495,7 +502,7 @@ _MOST_TERMS = 3
 _LONGEST_OF_PAIR = 26
 """Most characters of each of two headings or names that are a title together."""
 _ARTICLE = re.compile("(?:The|An?) ")
-_JOINS = re.compile(r"[,;，；、]| and |与|和")
+_JOINS = re.compile(r"[,;?，；、？]| and |与|和")
 _LONGEST = 80
 """Most characters of a heading, and of a title with added names."""
 _ENOUGH_NAMES = 6
@@ -676,7 +683,8 @@ def _in_context(heading: ThemeHeading) -> str:
 def _with_detail(title: str, terms: Iterable[str]) -> str:
     """Return a title with the first term that is short enough and adds a word."""
     room = (term for term in terms if len(title) + len(term) <= _LONGEST)
-    added = next((term for term in room if not _overlap(term, title)), "")
+    plain = (term for term in room if not term.endswith(("?", "？")))
+    added = next((term for term in plain if not _overlap(term, title)), "")
     if not added:
         return title
     chinese = _HAN_CHARACTER.search(title) is not None
