@@ -112,7 +112,7 @@ def build_app(config: ServerConfig) -> FastAPI:
         app.add_middleware(
             CORSMiddleware,
             allow_origins=list(settings.cors_origins),
-            allow_methods=["GET", "POST", "DELETE"],
+            allow_methods=["GET", "POST", "PATCH", "DELETE"],
             allow_headers=_ALLOWED_HEADERS,
             expose_headers=[REQUEST_ID_HEADER, "Retry-After"],
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Annotated
 
@@ -30,12 +31,14 @@ from knotwork._extensions.server.uploads import (
 from knotwork._extensions.server.workspaces import Workspace
 from knotwork._shapes.base import Json, Shape, View, typed
 from knotwork._stores.base import LedgerEntry, Store
-from knotwork._stores.fields import FieldInfo
+from knotwork._stores.fields import TITLE, FieldInfo
 from knotwork._stores.links import links_to, resolve_links
 from knotwork.errors import NotFound
 from knotwork.records import (
     BlockTree,
     Chunk,
+    Comparison,
+    Condition,
     Document,
     DocumentLink,
     Edge,
@@ -283,15 +286,18 @@ def list_documents(
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
     failed: Annotated[bool | None, Query(description="Only failed ones, or only others.")] = None,
     prefix: Annotated[str, Query(max_length=1_000, description="Prefix of URIs.")] = "",
-    name: Annotated[str, Query(max_length=1_000, description="Part of URIs, ignoring case.")] = "",
+    name: Annotated[
+        str, Query(max_length=1_000, description="Part of URIs or titles, ignoring case.")
+    ] = "",
 ) -> Annotated[Json, DOCUMENT_LIST]:
     """List documents by URI, including files that could not be read, with the reason."""
     wanted = name.casefold()
+    titled = _titled(workspace.base.store, name)
     entries = [
         entry
         for entry in workspace.base.documents()
         if entry.uri.startswith(prefix)
-        and wanted in entry.uri.casefold()
+        and (wanted in entry.uri.casefold() or entry.document_id in titled)
         and (failed is None or failed == bool(entry.error))
     ]
     page = entries[start : start + limit]
@@ -354,6 +360,14 @@ def reindex_documents(server: Server, workspace: WriteWorkspace, asked: ReindexR
     """Start a job that updates documents, or all folders and files of the index."""
     known_entries(workspace, asked.documents)
     return server.jobs.submit(workspace.name, "reindex", asked.model_dump())
+
+
+def _titled(store: Store, part: str) -> Collection[str]:
+    """Return the ids of documents with this text in their title, where the store has fields."""
+    fields = store.capabilities.fields
+    if not part or fields is None:
+        return ()
+    return fields.select(Condition(TITLE, Comparison.CONTAINS, (part,))).documents
 
 
 def _describe(workspace: Workspace, entries: list[LedgerEntry]) -> list[Json]:
