@@ -1,7 +1,8 @@
 /** The server's interface: typed by its own description, its errors as they are meant. */
 
 import createClient from "openapi-fetch";
-import { accessKey, needsKey } from "../state/access";
+import { accessKey, noteLocked } from "../state/access";
+import { noteAway } from "../state/connection";
 import type { components, paths } from "./schema";
 
 export type Shapes = components["schemas"];
@@ -29,22 +30,41 @@ export function credentials(): Record<string, string> {
   return accessKey.value ? { Authorization: `Bearer ${accessKey.value}` } : {};
 }
 
+/** Note that the server is away, and return the error that says so. */
+export function unreachable(): ApiError {
+  void noteAway();
+  return new ApiError(UNREACHABLE, "", "", 0);
+}
+
+/** Return whether a proxy answered for a server that is away. */
+function isAwayBehind({ status, headers }: Response): boolean {
+  return (status === 502 || status === 504) && !headers.has("X-Request-ID");
+}
+
 /** Send a request. Throws ApiError where no answer comes, and what an abort throws. */
 export async function send(request: Request): Promise<Response> {
+  const key = accessKey.value;
   for (const [name, value] of Object.entries(credentials())) request.headers.set(name, value);
   try {
-    return await fetch(request);
+    const response = await fetch(request);
+    if (isAwayBehind(response)) throw unreachable();
+    if (response.status === 401) noteLocked(key);
+    return response;
   } catch (error) {
-    if (request.signal.aborted) throw error;
-    throw new ApiError(UNREACHABLE, "", "", 0);
+    if (request.signal.aborted || error instanceof ApiError) throw error;
+    throw unreachable();
   }
 }
 
 export const api = createClient<paths>({ fetch: send });
 
-/** Return the error of a response; the whole page asks for a key if one is needed. */
+/** Return whether an error ends when the server is back or a key is given. */
+export function isWaiting(error: unknown): boolean {
+  return error instanceof ApiError && (error.code === UNREACHABLE || error.status === 401);
+}
+
+/** Return the error of a response. */
 export function errorOf(response: Response, body: unknown): ApiError {
-  if (response.status === 401) needsKey.value = true;
   const reported = isReported(body) ? body : null;
   return new ApiError(
     reported?.error.code ?? `http_${response.status}`,

@@ -3,9 +3,11 @@
 import { computed, effect, signal } from "@preact/signals";
 import { api, type Shapes, take } from "../api/client";
 import { followEvents, type ServerEvent } from "../api/events";
+import { renewal } from "./connection";
 import { workspace } from "./location";
 import { type Pace, paceOf, type Sample, takeSample } from "./pace";
-import { revision, workspaces } from "./workspaces";
+import { hear, tell } from "./tabs";
+import { current, revision } from "./workspaces";
 
 export type Job = Shapes["JobShape"];
 
@@ -47,9 +49,7 @@ export const currentJob = computed(
 );
 
 /** The workspace that is shown, once it is known to be there. */
-const shown = computed(() =>
-  workspaces.value?.some(({ name }) => name === workspace.value) ? workspace.value : "",
-);
+const shown = computed(() => current.value?.name ?? "");
 
 let samples: readonly Sample[] = [];
 
@@ -64,8 +64,10 @@ export async function loadJobs(): Promise<void> {
   if (workspace.value === asked) jobs.value = listed;
 }
 
-/** Show a job that was just started. */
-export function addJob(job: Job): void {
+/** Show a job that was just started, or has changed, by default in the workspace that is shown. */
+export function addJob(job: Job, name: string = shown.peek()): void {
+  tell("jobs", name);
+  if (name !== shown.peek()) return;
   const others = (jobs.value ?? []).filter((known) => known.id !== job.id);
   jobs.value = [job, ...others];
 }
@@ -111,12 +113,16 @@ function note(event: ServerEvent): void {
 
 /** Follow whichever job runs, for as long as the pages are open. */
 export function startJobs(): void {
+  const look = () => loadJobs().catch(() => undefined);
+  hear("jobs", (name) => {
+    if (name === shown.peek()) void look();
+  });
   effect(() => {
     jobs.value = null;
-    if (!shown.value) return;
-    loadJobs().catch(() => {
-      jobs.value = [];
-    });
+    if (shown.value) void look();
+  });
+  effect(() => {
+    if (renewal.value) void look();
   });
   const followed = computed(() => {
     const job = currentJob.value;
@@ -140,7 +146,7 @@ export function startJobs(): void {
       .then(() => {
         revision.value += 1;
       })
-      .catch(() => loadJobs().catch(() => undefined));
+      .catch(look);
     return () => {
       abort.abort();
       isCutOff.value = false;

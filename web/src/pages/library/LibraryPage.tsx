@@ -1,23 +1,18 @@
-import { useEffect } from "preact/hooks";
 import { api, take } from "../../api/client";
-import { Empty } from "../../components/Empty";
 import { ErrorState } from "../../components/ErrorState";
 import { Icon } from "../../components/Icon";
 import { PageHead } from "../../components/PageHead";
-import { count, t } from "../../i18n";
-import { announce } from "../../state/announcements";
+import { t } from "../../i18n";
 import { useShortcuts } from "../../state/keys";
 import { useLoaded } from "../../state/loading";
 import { asked, linkTo, workspace } from "../../state/location";
 import { mayWrite, revision, type WorkspaceDetails } from "../../state/workspaces";
 import { DropZone } from "./DropZone";
 import { EstimateCard } from "./EstimateCard";
-import type { Chosen } from "./files";
 import { JobList } from "./JobList";
 import "./library.css";
 import { RunningJob } from "./RunningJob";
 import { SearchBox } from "./SearchBox";
-import { lastSent, sendAll } from "./sending";
 import { Refused, Troubles } from "./Troubles";
 import { WorkspaceList } from "./WorkspaceList";
 
@@ -43,24 +38,15 @@ export default function LibraryPage() {
       run: () => document.getElementById("library-search")?.focus(),
     },
   ]);
-  useTellTaken();
   const known = details.data?.name === here ? details.data : null;
   const isEmpty = known !== null && known.documents === 0 && known.failed === 0;
-  const send = (chosen: Chosen[]) => {
-    if (chosen.length === 0) return;
-    // With a model, the cost is estimated before anything is read.
-    void sendAll(here, chosen, { index: !known?.model });
-  };
-  if (!here) return <First />;
   return (
     <>
       <PageHead title={t.value.pages.library}>{known && <Numbers details={known} />}</PageHead>
       {details.error && <ErrorState error={details.error} retry={details.reload} />}
       <div class="library">
         <div class="stack">
-          {known && mayWrite.value && (
-            <DropZone onFiles={send} isFirst={isEmpty} model={known.model} />
-          )}
+          {known && mayWrite.value && <DropZone isFirst={isEmpty} model={known.model} />}
           {known && <EstimateCard details={known} />}
           <RunningJob />
           <Refused />
@@ -89,22 +75,6 @@ function Numbers({ details }: { details: WorkspaceDetails }) {
   );
 }
 
-/** Before there is a workspace: what one is, and making it. */
-function First() {
-  const words = t.value.library;
-  return (
-    <>
-      <PageHead title={t.value.pages.library} />
-      <Empty icon="library" title={words.welcome}>
-        <p>{words.welcomeNote}</p>
-      </Empty>
-      <div class="first-workspace">
-        <WorkspaceList />
-      </div>
-    </>
-  );
-}
-
 /** What there is to do with an index. */
 function Next() {
   const words = t.value.library.next;
@@ -121,13 +91,4 @@ function Next() {
       ))}
     </ul>
   );
-}
-
-/** Say how many files were taken, once they are. */
-function useTellTaken() {
-  const sent = lastSent.value;
-  const taken = sent?.taken ?? 0;
-  useEffect(() => {
-    if (taken > 0) announce(t.value.library.taken(count(taken)));
-  }, [taken]);
 }
