@@ -30,7 +30,7 @@ def test_every_page_stays_and_goes_on(chromium, tmp_path):
         page.wait_for_url(re.compile(f"/{other.lower()}$"))
         assert page.get_by_text(AWAY).count() == 1
         page.go_back()
-        page.locator("main h1").wait_for()
+        page.locator("main h1, main .skeleton").first.wait_for()
     visits[0].check_access()
     box = first.get_by_role("textbox", name="Your question")
     first.keyboard.press("g")
@@ -65,6 +65,24 @@ def test_an_upload_goes_on_when_the_server_is_back(chromium, tmp_path):
     with run_server(tmp_path, port=urlsplit(at).port or 0):
         page.get_by_text("1 file was added.").wait_for()
         page.get_by_role("link", name="23 documents").wait_for()
+        visit.await_jobs(SAMPLE_WORKSPACE)
+        visitor.account.faults.clear()  # the browser logs every failed request
+        visitor.leave()
+
+
+def test_a_job_is_followed_again_when_the_server_is_back(chromium, tmp_path):
+    fill_sample(tmp_path / f"{SAMPLE_WORKSPACE}.knot")
+    with run_server(tmp_path) as at:
+        visitor = Visitor(chromium, at)
+        visit = visitor.visit()
+        page = visit.open(f"/{SAMPLE_WORKSPACE}/library")
+        line = "Oriane Keld built the Heron {0} buoy at Lake Ashmere in {0} for Ilse Tarrant.\n\n"
+        visit.drop({f"h{n}.md": "# Heron\n\n" + line.format(1900 + n) * 40 for n in range(30)})
+        page.get_by_role("heading", name="Index uploads").wait_for()
+    page.get_by_text(AWAY).wait_for()
+    with run_server(tmp_path, port=urlsplit(at).port or 0):
+        page.get_by_role("link", name="52 documents").wait_for()
+        page.get_by_role("heading", name="Index uploads").wait_for(state="hidden")
         visit.await_jobs(SAMPLE_WORKSPACE)
         visitor.account.faults.clear()  # the browser logs every failed request
         visitor.leave()

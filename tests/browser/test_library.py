@@ -60,7 +60,7 @@ def test_files_that_the_server_does_not_take_are_named_on_any_page(visit, empty_
     visit.drop({"program.exe": "\x7fELF\x02\x00\x00"})
     page.get_by_role("alert").get_by_text("The upload was rejected").wait_for()
     visit.check_access()
-    page.get_by_role("button", name="Close").last.click()
+    page.locator(".sending").get_by_role("button", name="Close").click()
     page.get_by_role("alert").wait_for(state="hidden")
     visit.visitor.account.faults.clear()  # the browser logs the 422
 

@@ -80,3 +80,17 @@ def test_tabs_agree(visitor):
     visit.drop({"report.md": REPORT})
     other.get_by_role("link", name="2 documents", exact=True).wait_for()
     visit.await_jobs("heron")
+
+
+def test_an_empty_index_begins_in_the_same_way(chromium, tmp_path):
+    with run_server(tmp_path / "handbook.knot") as at:
+        visitor = Visitor(chromium, at)
+        visit = visitor.visit(language="zh-CN")
+        page = visit.open("/")
+        page.get_by_role("heading", level=1, name="向您自己的文档提问。").wait_for()
+        page.get_by_role("button", name="handbook：重命名工作区").wait_for()
+        page.get_by_role("button", name="试用样例").click()
+        page.wait_for_function("() => document.activeElement.id === 'question'")
+        visit.await_jobs("default")
+        assert visitor.call("GET", "/workspaces/default")["documents"] == 22
+        visitor.leave()

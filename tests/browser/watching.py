@@ -146,14 +146,19 @@ class Visit:
 
     def await_jobs(self, workspace: str) -> None:
         """Wait until a workspace has had jobs, and all are over."""
-        self.page.wait_for_function(
+        over = self.page.evaluate(
             """async workspace => {
-                const reply = await fetch(`/api/v1/workspaces/${workspace}/jobs`);
-                const jobs = (await reply.json()).data ?? [];
-                return jobs.length > 0 && jobs.every(({ finished }) => finished);
+                for (let turn = 0; turn < 200; turn += 1) {
+                    const reply = await fetch(`/api/v1/workspaces/${workspace}/jobs`);
+                    const jobs = (await reply.json()).data ?? [];
+                    if (jobs.length > 0 && jobs.every(({ finished }) => finished)) return true;
+                    await new Promise(resolve => setTimeout(resolve, 100));
+                }
+                return false;
             }""",
-            arg=workspace,
+            workspace,
         )
+        assert over, f"the jobs of {workspace} go on"
 
     def check_access(self) -> None:
         """Fail for what axe calls serious."""

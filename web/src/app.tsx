@@ -76,7 +76,7 @@ export function App() {
             <img src={`${import.meta.env.BASE_URL}icon.svg`} width={22} height={22} alt="" />
             <span>{words.product}</span>
           </a>
-          <Switcher />
+          {workspaces.value?.length !== 0 && <Switcher />}
           <button type="button" class="seek" onClick={open("palette")} title={words.palette}>
             <span>{words.seek}</span>
             <kbd>Ctrl K</kbd>

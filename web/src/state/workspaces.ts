@@ -28,7 +28,9 @@ const role = computed(() => current.value?.role ?? "read");
 /** Whether the key may send, index and delete documents here. */
 export const mayWrite = computed(() => role.value !== "read");
 /** Whether the key may make and remove workspaces. */
-export const mayAdminister = computed(() => role.value === "admin");
+export const mayAdminister = computed(
+  () => workspaces.value?.some(({ role }) => role === "admin") ?? false,
+);
 
 /** Ask the server which workspaces there are. */
 export async function loadWorkspaces(): Promise<void> {

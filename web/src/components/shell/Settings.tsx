@@ -105,17 +105,17 @@ function Program() {
   return (
     <section class="stack" aria-labelledby="program-title">
       <h3 id="program-title">{words.title}</h3>
-      <dl class="figures">
-        <div>
-          <dt>{words.address}</dt>
-          <dd class="row small">
+      <dl class="stack tight">
+        <div class="row">
+          <dt class="muted">{words.address}</dt>
+          <dd class="row">
             <code>{address}</code>
             <Copy text={address} />
           </dd>
         </div>
-        <div>
-          <dt>{words.key}</dt>
-          <dd class="row small wrap">
+        <div class="row">
+          <dt class="muted">{words.key}</dt>
+          <dd class="row wrap">
             {key ? words.hasKey : words.noKey}
             <Button
               icon="key"
