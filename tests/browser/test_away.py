@@ -30,7 +30,8 @@ def test_every_page_stays_and_goes_on(chromium, tmp_path):
         page.wait_for_url(re.compile(f"/{other.lower()}$"))
         assert page.get_by_text(AWAY).count() == 1
         page.go_back()
-        page.locator("main h1, main .skeleton").first.wait_for()
+        page.locator("main h1").wait_for()
+        page.wait_for_function("() => !document.querySelector('main .skeleton')")
     visits[0].check_access()
     box = first.get_by_role("textbox", name="Your question")
     first.keyboard.press("g")

@@ -41,19 +41,38 @@ function isAwayBehind({ status, headers }: Response): boolean {
   return (status === 502 || status === 504) && !headers.has("X-Request-ID");
 }
 
+const JSON_TYPE = "application/json";
+const MOST_KEPT = 60;
+const MOST_CHARACTERS = 500_000;
+/** What was read last, by key and address: it stays readable while the server is away. */
+const kept = new Map<string, string>();
+
 /** Send a request. Throws ApiError where no answer comes, and what an abort throws. */
 export async function send(request: Request): Promise<Response> {
   const key = accessKey.value;
+  const name = request.method === "GET" ? `${key}\n${request.url}` : "";
   for (const [name, value] of Object.entries(credentials())) request.headers.set(name, value);
-  try {
-    const response = await fetch(request);
-    if (isAwayBehind(response)) throw unreachable();
-    if (response.status === 401) noteLocked(key);
-    return response;
-  } catch (error) {
-    if (request.signal.aborted || error instanceof ApiError) throw error;
-    throw unreachable();
+  const response = await fetch(request).catch((error: unknown) => {
+    if (request.signal.aborted) throw error;
+    return null;
+  });
+  if (!response || isAwayBehind(response)) {
+    const error = unreachable();
+    const text = kept.get(name);
+    if (text === undefined) throw error;
+    return new Response(text, { headers: { "Content-Type": JSON_TYPE } });
   }
+  if (response.status === 401) noteLocked(key);
+  if (name && response.ok && response.headers.get("Content-Type") === JSON_TYPE)
+    void keepReply(name, response.clone());
+  return response;
+}
+
+async function keepReply(name: string, response: Response): Promise<void> {
+  const text = await response.text().catch(() => "");
+  kept.delete(name);
+  if (text && text.length <= MOST_CHARACTERS) kept.set(name, text);
+  for (const old of [...kept.keys()].slice(0, -MOST_KEPT)) kept.delete(old);
 }
 
 export const api = createClient<paths>({ fetch: send });
