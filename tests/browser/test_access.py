@@ -57,6 +57,10 @@ def test_a_key_is_asked_for_refused_and_taken(visitor, keyed):
     page.reload()  # it is kept as long as the tab
     page.get_by_role("link", name="22 documents").wait_for()
     assert page.get_by_role("dialog").count() == 0
+    other = page.context.new_page()  # it gets the key from the tab that has it
+    other.goto(f"{keyed[0]}/ui/demo/library")
+    other.get_by_role("link", name="22 documents").wait_for()
+    other.get_by_role("dialog").wait_for(state="hidden")
 
 
 def test_a_key_that_ends_is_asked_for_once_and_the_page_stays(chromium, tmp_path):

@@ -134,6 +134,21 @@ def test_a_workspace_that_is_not_there_is_reported_with_a_way_out(visit):
     visit.visitor.account.faults.clear()  # the browser logs the 404
 
 
+def test_what_several_parts_report_is_shown_once(visit):
+    page = visit.page
+    broken = {"error": {"code": "internal_error", "message": "It broke.", "fix": ""}}
+    pattern = re.compile(f"/api/v1/workspaces/{SAMPLE_WORKSPACE}($|/)")
+    page.route(pattern, lambda route: route.fulfill(status=500, json={**broken, "request_id": ""}))
+    visit.open(LIBRARY)
+    page.get_by_role("alert").get_by_text("It broke.").wait_for()
+    assert page.get_by_role("alert").count() == 1
+    page.unroute(pattern)
+    page.get_by_role("button", name="Try again").click()
+    page.get_by_role("link", name="22 documents").wait_for()
+    page.get_by_role("alert").wait_for(state="hidden")
+    visit.visitor.account.faults.clear()  # the browser logs what was answered with 500
+
+
 def test_a_program_is_told_how_to_ask(visit):
     page = visit.open(f"/{SAMPLE_WORKSPACE}/ask")
     page.get_by_role("button", name="Settings").click()

@@ -26,6 +26,7 @@ export function noteLocked(sentKey: string): void {
   if (sentKey !== accessKey.peek()) return;
   isLocked.value = true;
   needsKey.value = true;
+  tell("key-wanted");
 }
 
 /** Use a key; `stay` keeps it in this browser, else it goes with its tabs. */
@@ -48,4 +49,9 @@ function takeKey(key: string): void {
   renew();
 }
 
-hear("key", takeKey);
+hear("key", (key) => {
+  if (key !== accessKey.peek()) takeKey(key);
+});
+hear("key-wanted", () => {
+  if (accessKey.peek() && !isLocked.peek()) tell("key", accessKey.peek());
+});
