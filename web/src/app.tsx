@@ -126,8 +126,8 @@ function View() {
   }, [here, first, isThere]);
   const title = t.value.pages[name];
   useEffect(() => speak(title), [title]);
-  if (!known && isLocked.value) return <Locked />;
   if (!known) {
+    if (isLocked.value) return null;
     const error = workspacesError.value;
     if (!error) return <Skeleton label={t.value.common.loading} lines={5} />;
     return <ErrorState error={error} retry={() => void loadWorkspaces()} />;
@@ -161,29 +161,6 @@ function useFresh(): boolean {
     ),
   );
   return details.data !== null && details.data.documents === 0 && details.data.failed === 0;
-}
-
-function Locked() {
-  const words = t.value;
-  return (
-    <>
-      <h1 class="only-spoken">{words.shell.product}</h1>
-      <Empty
-        icon="key"
-        title={words.access.title}
-        actions={
-          <Button
-            kind="main"
-            onClick={() => {
-              needsKey.value = true;
-            }}
-          >
-            {words.shell.enterKey}
-          </Button>
-        }
-      />
-    </>
-  );
 }
 
 function NoWorkspace({ name, first }: { name: string; first: string }) {

@@ -1,7 +1,6 @@
 import { t } from "../../i18n";
 import { isLocked, needsKey } from "../../state/access";
 import { isAway } from "../../state/connection";
-import { workspaces } from "../../state/workspaces";
 import { Button } from "../Button";
 
 /** Says above every page that the server is away, or wants a key. */
@@ -15,7 +14,6 @@ export function Banner() {
           {words.shell.away}
         </>
       ) : (
-        workspaces.value &&
         isLocked.value &&
         !needsKey.value && (
           <>

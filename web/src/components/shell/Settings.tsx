@@ -1,3 +1,4 @@
+import type { Signal } from "@preact/signals";
 import { t } from "../../i18n";
 import { accessKey, needsKey, useKey } from "../../state/access";
 import { announce } from "../../state/announcements";
@@ -11,14 +12,10 @@ import {
 } from "../../state/preferences";
 import { Button, IconButton } from "../Button";
 import { Dialog } from "../Dialog";
-import { Icon, type IconName } from "../Icon";
 
-const THEMES: readonly { name: Theme; icon: IconName }[] = [
-  { name: "system", icon: "system" },
-  { name: "light", icon: "light" },
-  { name: "dark", icon: "dark" },
-];
-const LANGUAGES: Record<Language, string> = { en: "English", zh: "中文" };
+const THEMES: readonly Theme[] = ["system", "light", "dark"];
+const LANGUAGES: readonly Language[] = ["en", "zh"];
+const LANGUAGE_NAMES: Record<Language, string> = { en: "English", zh: "中文" };
 
 /** All that can be set: colours, language, keys; and how a program asks the same. */
 export function Settings({ onClose, openHelp }: { onClose: () => void; openHelp: () => void }) {
@@ -27,39 +24,13 @@ export function Settings({ onClose, openHelp }: { onClose: () => void; openHelp:
     <Dialog title={words.settings} onClose={onClose}>
       <div class="stack loose">
         <div class="row wrap top">
-          <fieldset class="segments">
-            <legend>{words.theme}</legend>
-            {THEMES.map(({ name, icon }) => (
-              <label key={name}>
-                <input
-                  type="radio"
-                  name="theme"
-                  checked={theme.value === name}
-                  onChange={() => {
-                    theme.value = name;
-                  }}
-                />
-                <Icon name={icon} size={14} />
-                <span>{words.themes[name]}</span>
-              </label>
-            ))}
-          </fieldset>
-          <fieldset class="segments">
-            <legend>{words.language}</legend>
-            {(Object.keys(LANGUAGES) as Language[]).map((name) => (
-              <label key={name} lang={name === "zh" ? "zh-CN" : "en"}>
-                <input
-                  type="radio"
-                  name="language"
-                  checked={language.value === name}
-                  onChange={() => {
-                    language.value = name;
-                  }}
-                />
-                <span>{LANGUAGES[name]}</span>
-              </label>
-            ))}
-          </fieldset>
+          <Choice legend={words.theme} options={THEMES} names={words.themes} chosen={theme} />
+          <Choice
+            legend={words.language}
+            options={LANGUAGES}
+            names={LANGUAGE_NAMES}
+            chosen={language}
+          />
         </div>
         <div class="row wrap between">
           <label class="switch">
@@ -81,6 +52,34 @@ export function Settings({ onClose, openHelp }: { onClose: () => void; openHelp:
         <Program />
       </div>
     </Dialog>
+  );
+}
+
+interface ChoiceProps<T extends string> {
+  legend: string;
+  options: readonly T[];
+  names: Record<T, string>;
+  chosen: Signal<T>;
+}
+
+function Choice<T extends string>({ legend, options, names, chosen }: ChoiceProps<T>) {
+  return (
+    <fieldset class="segments">
+      <legend>{legend}</legend>
+      {options.map((option) => (
+        <label key={option}>
+          <input
+            type="radio"
+            name={legend}
+            checked={chosen.value === option}
+            onChange={() => {
+              chosen.value = option;
+            }}
+          />
+          <span>{names[option]}</span>
+        </label>
+      ))}
+    </fieldset>
   );
 }
 
