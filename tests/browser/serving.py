@@ -115,9 +115,11 @@ def _open(path: Path, embedder: str) -> knotwork.KnowledgeBase:
 
 
 @contextmanager
-def run_server(folder: Path, **environ: str) -> Iterator[str]:
-    """Serve a folder until the end, and yield the address; the server must end well."""
-    command = [sys.executable, "-m", "knotwork", "serve", str(folder), "--port", "0", "--json"]
+def run_server(place: Path, port: int = 0, **environ: str) -> Iterator[str]:
+    """Serve a folder or an index until the end, and yield the address; it must end well."""
+    folder = place if place.is_dir() else place.parent
+    served = ["serve", str(place), "--port", str(port), "--json"]
+    command = [sys.executable, "-m", "knotwork", *served]
     kept = {k: v for k, v in os.environ.items() if not k.startswith("KNOTWORK_")}
     mine = {"KNOTWORK_EMBEDDING_MODEL": EMBEDDER, "KNOTWORK_SERVICE_REQUESTS_PER_MINUTE": "0"}
     with subprocess.Popen(

@@ -46,7 +46,9 @@ def test_a_key_is_asked_for_refused_and_taken(visitor, keyed):
     field.fill("not-a-key")
     visit.check_access()
     dialog.get_by_role("button", name="Use this key").click()
-    page.get_by_text("Unknown key.", exact=True).wait_for()
+    dialog.get_by_text("Unknown key. It may have been removed.").wait_for()
+    assert page.get_by_text("Bearer").count() == 0
+    assert page.get_by_role("alert").count() == 0
     field.fill(keyed[1])
     dialog.get_by_role("button", name="Use this key").click()
     page.get_by_role("heading", level=1, name="Library").wait_for()
@@ -55,6 +57,43 @@ def test_a_key_is_asked_for_refused_and_taken(visitor, keyed):
     page.reload()  # it is kept as long as the tab
     page.get_by_role("link", name="22 documents").wait_for()
     assert page.get_by_role("dialog").count() == 0
+    other = page.context.new_page()  # it gets the key from the tab that has it
+    other.goto(f"{keyed[0]}/ui/demo/library")
+    other.get_by_role("link", name="22 documents").wait_for()
+    other.get_by_role("dialog").wait_for(state="hidden")
+
+
+def test_a_key_that_ends_is_asked_for_once_and_the_page_stays(chromium, tmp_path):
+    fill_sample(tmp_path / "demo.knot")
+    keys = KeyFile(keys_beside(tmp_path))
+    _, first = keys.add("first", role=KeyRole.READ, workspaces=("demo",))
+    with run_server(tmp_path) as at:
+        visitor = Visitor(chromium, at)
+        visit = visitor.visit()
+        visit.page.context.add_init_script(f"sessionStorage.setItem('key', '{first}')")
+        page = visit.open("/demo/library")
+        page.get_by_role("link", name="22 documents").wait_for()
+        other = page.context.new_page()
+        other.goto(f"{at}/ui/demo/evaluation")
+        other.get_by_role("heading", level=1, name="Evaluation").wait_for()
+        keys.remove("first")
+        _, second = keys.add("second", role=KeyRole.READ, workspaces=("demo",))
+        page.get_by_role("navigation").get_by_role("link", name="Evaluation").click()
+        dialog = page.get_by_role("dialog")
+        dialog.wait_for()
+        page.keyboard.press("Escape")
+        page.get_by_role("status").get_by_role("button", name="Enter access key").click()
+        assert page.get_by_role("alert").count() == 0
+        dialog.get_by_label("Key", exact=True).fill(second)
+        dialog.get_by_role("button", name="Use this key").click()
+        page.get_by_role("heading", level=1, name="Evaluation").wait_for()
+        page.get_by_text("No evaluations yet").wait_for()
+        assert page.get_by_role("alert").count() == 0
+        other.get_by_role("navigation").get_by_role("link", name="Library").click()
+        other.get_by_role("link", name="22 documents").wait_for()  # it uses the new key, too
+        assert other.get_by_role("dialog").count() == 0
+        visitor.account.faults.clear()  # the browser logs the requests that were refused
+        visitor.leave()
 
 
 def test_who_may_only_read_is_offered_nothing_else(visitor, keyed):

@@ -5,12 +5,12 @@ from tests.browser.serving import SAMPLE_WORKSPACE
 from tests.browser.watching import DESK, PHONE
 
 PAGES = {
-    "library": "知识库",
-    "graph": "图谱",
-    "ask": "提问",
-    "communities": "社区",
-    "documents": "文档",
-    "evaluation": "评测",
+    "library": ("Library", "知识库"),
+    "graph": ("Graph", "图谱"),
+    "ask": ("Workspace", "工作区"),
+    "communities": ("Communities", "社区"),
+    "documents": ("Documents", "文档"),
+    "evaluation": ("Evaluation", "评测"),
 }
 
 
@@ -18,9 +18,9 @@ PAGES = {
 def test_in_english_and_light_on_a_desk(visitor, name):
     visit = visitor.visit(size=DESK, language="en-GB", colours="light")
     page = visit.open(f"/{SAMPLE_WORKSPACE}/{name}")
-    assert page.get_by_role("heading", level=1).inner_text() == name.capitalize()
+    assert page.get_by_role("heading", level=1).inner_text() == PAGES[name][0]
     assert page.locator("html").get_attribute("lang") == "en"
-    assert page.title().startswith(name.capitalize())
+    assert page.title().startswith(PAGES[name][0])
     visit.check_width()
     visit.check_access()
 
@@ -29,7 +29,7 @@ def test_in_english_and_light_on_a_desk(visitor, name):
 def test_in_chinese_and_dark_on_a_phone(visitor, name):
     visit = visitor.visit(size=PHONE, language="zh-CN", colours="dark", has_touch=True)
     page = visit.open(f"/{SAMPLE_WORKSPACE}/{name}")
-    assert page.get_by_role("heading", level=1).inner_text() == PAGES[name]
+    assert page.get_by_role("heading", level=1).inner_text() == PAGES[name][1]
     assert page.locator("html").get_attribute("lang") == "zh-CN"
     assert page.locator("html").get_attribute("data-theme") == "dark"
     visit.check_width()

@@ -1,6 +1,5 @@
 """Files on their way in: sent, followed, indexed."""
 
-import base64
 import re
 
 from knotwork.demo import open_sample
@@ -36,33 +35,50 @@ def test_documents_are_sent_followed_and_then_there(visit, empty_workspace):
     page.get_by_text("travel-policy").or_(page.get_by_text("Travel Office")).first.wait_for()
 
 
-def test_files_dropped_on_the_page_are_taken(visit, empty_workspace):
+def test_files_dropped_on_any_page_are_taken_and_can_be_asked_about(visit, empty_workspace):
+    visit.visitor.call("PATCH", f"/workspaces/{empty_workspace}", {"title": "Birds"})
+    pages = ("library", "graph", "ask", "evaluation", "communities", "documents")
+    for number, name in enumerate(pages, start=1):
+        page = visit.open(f"/{empty_workspace}/{name}")
+        visit.drop({f"{name}.md": PLAIN.format(f"Heron {number}")})
+        page.get_by_text("1 file was added.").wait_for()
+        shown = "library" if name == "library" else "ask"
+        page.wait_for_url(re.compile(f"/ui/{empty_workspace}/{shown}$"))
+        if shown == "ask":
+            focused = "() => document.activeElement.id === 'question'"
+            page.wait_for_function(focused)
+        visit.await_jobs(empty_workspace)
     page = visit.open(f"/{empty_workspace}/library")
-    page.get_by_role("region", name="Add files").wait_for()
-    content = base64.b64encode(PLAIN.format("Heron").encode()).decode()
-    carried = page.evaluate_handle(
-        """text => {
-            const carried = new DataTransfer();
-            carried.items.add(new File([atob(text)], "heron.md"));
-            return carried;
-        }""",
-        content,
-    )
-    main = page.get_by_role("main")
-    main.dispatch_event("dragenter", {"dataTransfer": carried})
-    page.get_by_text("Drop to add the files").wait_for()
-    main.dispatch_event("drop", {"dataTransfer": carried})
-    page.get_by_role("link", name="1 document", exact=True).wait_for()
+    page.get_by_role("link", name=f"{len(pages)} documents", exact=True).wait_for()
 
 
-def test_a_workspace_is_made_and_removed_by_hand(visit):
+def test_files_that_the_server_does_not_take_are_named_on_any_page(visit, empty_workspace):
+    page = visit.open(f"/{empty_workspace}/graph")
+    visit.drop({"heron.md": PLAIN.format("Heron"), "program.exe": "\x7fELF\x02\x00\x00"})
+    page.get_by_text("Not added: program.exe.").wait_for()
+    visit.await_jobs(empty_workspace)
+    visit.drop({"program.exe": "\x7fELF\x02\x00\x00"})
+    page.get_by_role("alert").get_by_text("The upload was rejected").wait_for()
+    visit.check_access()
+    page.locator(".sending").get_by_role("button", name="Close").click()
+    page.get_by_role("alert").wait_for(state="hidden")
+    visit.visitor.account.faults.clear()  # the browser logs the 422
+
+
+def test_a_workspace_is_begun_renamed_and_removed(visit):
     page = visit.open("/demo/library")
-    page.get_by_role("textbox", name="New workspace").fill("by-hand")
+    page.get_by_role("link", name="New workspace").click()
+    page.get_by_role("heading", name="Ask your own documents.").wait_for()
+    page.get_by_role("button", name="Begin with an empty workspace").click()
+    page.wait_for_url(re.compile("/ui/new-workspace/ask"))
+    page.get_by_role("button", name="New workspace: rename the workspace").click()
+    page.get_by_role("textbox", name="Rename the workspace").fill("Reise / 北方 «2024»")
     page.keyboard.press("Enter")
-    page.wait_for_url(re.compile("/ui/by-hand/library"))
-    page.get_by_role("button", name="Delete by-hand").click()
+    page.get_by_role("button", name="Reise / 北方 «2024»: rename the workspace").wait_for()
+    page.get_by_role("navigation").get_by_role("link", name="Library").click()
+    page.get_by_role("button", name="Delete Reise / 北方 «2024»").click()
     asking = page.get_by_role("dialog")
     visit.check_access()
     asking.get_by_role("button", name="Delete permanently").click()
-    page.wait_for_url(re.compile(r"/ui/(?!by-hand)[\w-]+/library"))
-    assert page.get_by_role("button", name="Delete by-hand").count() == 0
+    page.wait_for_url(re.compile(r"/ui/(?!new-workspace)[\w-]+/ask"))
+    assert page.get_by_text("Reise").count() == 0 or page.get_by_text("was deleted").count() == 1

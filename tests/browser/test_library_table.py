@@ -46,7 +46,7 @@ def test_files_are_listed_sorted_found_and_opened(visitor, colours):
 def test_the_old_address_of_the_list_leads_to_the_files(visit):
     page = visit.page
     page.goto(f"{visit.visitor.address}/ui/{SAMPLE_WORKSPACE}/documents?name=kestrel")
-    page.wait_for_url(re.compile(r"/library\?text=kestrel"))
+    page.wait_for_url(re.compile(r"/library\?name=kestrel"))
     table(page).get_by_role("link", name="The Kestrel probe").wait_for()
 
 

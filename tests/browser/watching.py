@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -126,6 +127,38 @@ class Visit:
         self.page.locator("main h1").wait_for()
         self.page.wait_for_function("() => !document.querySelector('main .skeleton')")
         return self.page
+
+    def drop(self, files: Mapping[str, str]) -> None:
+        """Drop files, by name and text, on the page as it is."""
+        carried = self.page.evaluate_handle(
+            """files => {
+                const carried = new DataTransfer();
+                for (const [name, text] of Object.entries(files))
+                    carried.items.add(new File([text], name));
+                return carried;
+            }""",
+            dict(files),
+        )
+        main = self.page.get_by_role("main")
+        main.dispatch_event("dragenter", {"dataTransfer": carried})
+        self.page.get_by_text("Drop to add the files").wait_for()
+        main.dispatch_event("drop", {"dataTransfer": carried})
+
+    def await_jobs(self, workspace: str) -> None:
+        """Wait until a workspace has had jobs, and all are over."""
+        over = self.page.evaluate(
+            """async workspace => {
+                for (let turn = 0; turn < 200; turn += 1) {
+                    const reply = await fetch(`/api/v1/workspaces/${workspace}/jobs`);
+                    const jobs = (await reply.json()).data ?? [];
+                    if (jobs.length > 0 && jobs.every(({ finished }) => finished)) return true;
+                    await new Promise(resolve => setTimeout(resolve, 100));
+                }
+                return false;
+            }""",
+            workspace,
+        )
+        assert over, f"the jobs of {workspace} go on"
 
     def check_access(self) -> None:
         """Fail for what axe calls serious."""

@@ -88,7 +88,7 @@ def test_lists_are_paged_sorted_and_filtered(new):
     assert uris(listed(new, sort="-size"))[0] == "plan.md"
     assert uris(listed(new, sort="date"))[0] == "plan.md"
     assert uris(listed(new, sort="-date"))[0] == "plan.md"  # files without a date come last
-    assert uris(listed(new, text="PLAN")) == ["plan.md"]
+    assert uris(listed(new, name="PLAN")) == ["plan.md"]
     assert uris(listed(new, where="tags = 'pay'")) == ["plan.md"]
     assert uris(listed(new, tag="pay")) == ["plan.md"]
     assert uris(listed(new, tag="other")) == []
@@ -133,7 +133,7 @@ def test_files_that_were_not_taken_stay_in_one_list_until_they_are_dealt_with(pl
 
 def test_metadata_is_edited_and_lasts_while_the_file_is_read_again(new):
     send(new, {"plan.md": PLAN, "notes.md": NOTES})
-    plan = listed(new, text="plan")["documents"][0]
+    plan = listed(new, name="plan")["documents"][0]
     url = f"{NEW}/documents/{plan['id']}"
     edit = {"title": "Pay in 2024", "author": "Bo", "date": "2024-02", "tags": ["wages", "2024"]}
     changed = new.patch(url, json=edit)

@@ -9,6 +9,8 @@ import pytest
 from tests.service.serving import (
     API,
     QUESTION,
+    add_key,
+    await_job,
     make_settings,
     open_client,
     read_events,
@@ -293,6 +295,12 @@ def test_retrievers_and_usage_are_reported(client):
         ("POST", f"{OPEN}/search", {"json": {"question": "x", "k": 0}}, 422, "invalid_request"),
         ("POST", f"{API}/workspaces", {"json": {"name": "../up"}}, 422, "invalid_request"),
         ("POST", f"{API}/workspaces", {"json": {"name": "open"}}, 409, "conflict"),
+        ("POST", f"{API}/workspaces", {"json": {}}, 422, "invalid_request"),
+        ("POST", f"{API}/workspaces", {"json": {"title": " \u200b "}}, 422, "invalid_request"),
+        ("POST", f"{API}/workspaces", {"json": {"title": "x" * 201}}, 422, "invalid_request"),
+        ("PATCH", OPEN, {"json": {"title": "\n"}}, 422, "invalid_request"),
+        ("PATCH", f"{API}/workspaces/none", {"json": {"title": "x"}}, 404, "not_found"),
+        ("POST", f"{API}/workspaces/none/sample", {}, 404, "not_found"),
     ],
 )
 def test_every_error_has_an_envelope(client, method, path, options, status, code):
@@ -318,6 +326,67 @@ def test_a_workspace_is_made_and_removed_with_all_its_files(client):
     assert client.get(f"{API}/workspaces/neu-北").status_code == 404
 
 
+@pytest.mark.parametrize(
+    ("title", "name"),
+    [
+        ("Northern Basin 2024", "northern-basin-2024"),
+        ("研究资料（二〇二四）", "研究资料-二〇二四"),
+        ("../../etc/passwd", "etc-passwd"),
+        ("CON: «Ärger»\n v1.2.", "con-ärger-v1.2"),
+        ("🌊 !?", "workspace"),
+        ("A" * 200, "a" * 48),
+    ],
+)
+def test_a_title_may_be_any_text_and_gives_a_name(place, title, name):
+    with open_client(place) as client:
+        for expected in (name, f"{name}-2"):
+            made = client.post(f"{API}/workspaces", json={"title": title}).json()["data"]
+            assert (made["name"], made["title"]) == (expected, " ".join(title.split()))
+        assert made in client.get(f"{API}/workspaces").json()["data"]
+        address = f"{API}/workspaces/{name}"
+        renamed = client.patch(address, json={"title": "二〇二五"}).json()["data"]
+        assert (renamed["name"], renamed["title"]) == (name, "二〇二五")
+        assert client.get(address).json()["data"]["title"] == "二〇二五"
+    with open_client(place) as client:
+        titles = {w["name"]: w["title"] for w in client.get(f"{API}/workspaces").json()["data"]}
+    assert titles[name] == "二〇二五"
+    assert titles["open"] == "open"
+
+
+def test_titles_are_changed_by_keys_that_may_write_and_names_given_by_those_for_all(place):
+    reader, writer = (add_key(place, role, role, "open") for role in ("read", "write"))
+    bound, free = add_key(place, "bound", "admin", "mine"), add_key(place, "free", "admin", "*")
+    with open_client(place) as client:
+        new = {"title": "Mine"}
+        assert client.patch(OPEN, json=new, headers=reader).status_code == 403
+        assert client.patch(OPEN, json=new, headers=writer).status_code == 200
+        assert client.post(f"{OPEN}/sample", headers=reader).status_code == 403
+        assert client.post(f"{API}/workspaces", json=new, headers=writer).status_code == 403
+        refused = client.post(f"{API}/workspaces", json=new, headers=bound)
+        assert (refused.status_code, refused.json()["error"]["code"]) == (403, "not_permitted")
+        named = client.post(f"{API}/workspaces", json={"name": "mine", **new}, headers=bound)
+        assert named.json()["data"]["title"] == "Mine"
+        made = client.post(f"{API}/workspaces", json=new, headers=free).json()["data"]
+        assert made["name"] == "mine-2"
+
+
+def test_the_sample_is_indexed_in_a_workspace_without_a_model(place):
+    with open_client(place) as client:
+        client.post(f"{API}/workspaces", json={"name": "sample", "title": "样例"})
+        for _ in range(2):
+            job = client.post(f"{API}/workspaces/sample/sample")
+            assert job.status_code == 202
+            ended = await_job(client, "sample", job.json()["data"])
+            assert (ended["state"], ended["arguments"]["tier"]) == ("finished", "none")
+        told = client.get(f"{API}/workspaces/sample").json()["data"]
+        assert (told["documents"], told["failed"]) == (22, 0)
+        listed = client.get(f"{API}/workspaces/sample/documents", params={"name": "HERON BUOY"})
+        found = {document["title"] for document in listed.json()["data"]["documents"]}
+        assert found == {"The Heron buoy"}
+        private = (place.path / "sample.files" / "uploads" / "en").stat().st_mode
+    assert private & 0o077 == 0
+
+
 def test_a_server_that_only_reads_changes_nothing(place):
     before = (place.path / "open.knot").read_bytes()
     with open_client(ServerConfig(place.path, place.settings, read_only=True)) as client:
@@ -329,8 +398,10 @@ def test_a_server_that_only_reads_changes_nothing(place):
             (f"{OPEN}/index", {}),
             (f"{OPEN}/communities/refresh", {}),
             (f"{API}/workspaces", {"name": "new"}),
+            (f"{OPEN}/sample", {}),
         ]:
             assert client.post(path, json=body).status_code == 409
+        assert client.patch(OPEN, json={"title": "x"}).status_code == 409
         sent = client.post(f"{OPEN}/documents", files=[("files", ("a.md", b"# A"))])
         assert sent.status_code == 409
         assert client.delete(f"{API}/workspaces/hidden").status_code == 409
@@ -338,30 +409,31 @@ def test_a_server_that_only_reads_changes_nothing(place):
     assert not (place.path / "open.files").exists()
 
 
-def test_every_response_keeps_browsers_careful_and_is_not_kept(client):
-    document = client.get(f"{API}/openapi.json").json()
-    asked = [
-        (method.upper(), path.replace("{workspace}", "open"))
-        for path, methods in document["paths"].items()
-        for method in methods
-        if method != "delete"
-    ]
-    pages = [("GET", path) for path in ("/", "/ui", "/ui/assets/gone.js")]
-    others = [("GET", "/nowhere"), ("PUT", f"{API}/workspaces"), ("POST", "/mcp")]
-    for method, path in [*pages, *others, *asked]:
-        response = client.request(method, path, follow_redirects=False)
-        headers = response.headers
-        assert headers["x-content-type-options"] == "nosniff"
-        assert headers["x-frame-options"] == "DENY"
-        assert headers["referrer-policy"] == "no-referrer"
-        assert "camera=()" in headers["permissions-policy"]
-        policy = headers["content-security-policy"]
-        assert "frame-ancestors 'none'" in policy
-        is_page = (method, path) in pages
-        assert ("script-src 'self'" if is_page else "default-src 'none'") in policy
-        assert "access-control-allow-origin" not in headers
-        if response.status_code >= 400 or (method, path) in asked:
-            assert headers["cache-control"] in {"no-store", "private, no-cache"}, path
+def test_every_response_keeps_browsers_careful_and_is_not_kept(place):
+    with open_client(place) as client:
+        document = client.get(f"{API}/openapi.json").json()
+        asked = [
+            (method.upper(), path.replace("{workspace}", "open"))
+            for path, methods in document["paths"].items()
+            for method in methods
+            if method != "delete"
+        ]
+        pages = [("GET", path) for path in ("/", "/ui", "/ui/assets/gone.js")]
+        others = [("GET", "/nowhere"), ("PUT", f"{API}/workspaces"), ("POST", "/mcp")]
+        for method, path in [*pages, *others, *asked]:
+            response = client.request(method, path, follow_redirects=False)
+            headers = response.headers
+            assert headers["x-content-type-options"] == "nosniff"
+            assert headers["x-frame-options"] == "DENY"
+            assert headers["referrer-policy"] == "no-referrer"
+            assert "camera=()" in headers["permissions-policy"]
+            policy = headers["content-security-policy"]
+            assert "frame-ancestors 'none'" in policy
+            is_page = (method, path) in pages
+            assert ("script-src 'self'" if is_page else "default-src 'none'") in policy
+            assert "access-control-allow-origin" not in headers
+            if response.status_code >= 400 or (method, path) in asked:
+                assert headers["cache-control"] in {"no-store", "private, no-cache"}, path
 
 
 def test_a_thing_that_is_called_just_so_is_found_first(client):

@@ -1,70 +1,70 @@
-import { type ComponentType, lazy, Suspense } from "preact/compat";
+import type { ComponentType } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { ApiError, UNREACHABLE } from "./api/client";
+import { api, take } from "./api/client";
 import { Button, IconButton } from "./components/Button";
 import { Empty } from "./components/Empty";
 import { ErrorBoundary } from "./components/ErrorBoundary";
 import { ErrorState } from "./components/ErrorState";
 import { Skeleton } from "./components/Progress";
+import { Banner } from "./components/shell/Banner";
+import { Drop } from "./components/shell/Drop";
 import { Help } from "./components/shell/Help";
 import { JobsTray } from "./components/shell/JobsTray";
 import { KeyDialog } from "./components/shell/KeyDialog";
 import { Navigation } from "./components/shell/Navigation";
 import { Notices } from "./components/shell/Notices";
 import { Palette } from "./components/shell/Palette";
-import { Preferences } from "./components/shell/Preferences";
+import { Settings } from "./components/shell/Settings";
 import { Switcher } from "./components/shell/Switcher";
 import { t } from "./i18n";
-import { needsKey } from "./state/access";
+import { countWaiting, underway } from "./pages/library/sending";
+import { isLocked, needsKey } from "./state/access";
 import { speak } from "./state/announcements";
+import { jobs } from "./state/jobs";
 import { useShortcuts } from "./state/keys";
-import { addressOf, go, linkTo, PAGES, type PageName, page, workspace } from "./state/location";
+import { useLoaded } from "./state/loading";
+import { addressOf, asked, go, linkTo, PAGES, page, place, workspace } from "./state/location";
+import { useModule } from "./state/modules";
 import {
+  current,
   firstWorkspace,
   loadWorkspaces,
+  mayWrite,
   rememberWorkspace,
+  revision,
   workspaces,
   workspacesError,
 } from "./state/workspaces";
 
-type PageModule = { default: ComponentType };
+type Load = () => Promise<{ default: ComponentType }>;
 
-/** Return a page that is loaded when it is first shown. */
-function view(load: () => Promise<PageModule>): ComponentType {
-  return lazy(() =>
-    load().catch(() => {
-      throw new ApiError(UNREACHABLE, "", "", 0);
-    }),
-  );
-}
+const LOADS = {
+  ask: () => import("./pages/ask/AskPage"),
+  graph: () => import("./pages/graph/GraphPage"),
+  library: () => import("./pages/library/LibraryPage"),
+  evaluation: () => import("./pages/evaluation/EvaluationPage"),
+  communities: () => import("./pages/communities/CommunitiesPage"),
+  documents: () => import("./pages/documents/DocumentsPage"),
+  start: () => import("./pages/start/StartPage"),
+} satisfies Record<string, Load>;
 
-const VIEWS: Record<PageName, ComponentType> = {
-  library: view(() => import("./pages/library/LibraryPage")),
-  graph: view(() => import("./pages/graph/GraphPage")),
-  ask: view(() => import("./pages/ask/AskPage")),
-  communities: view(() => import("./pages/communities/CommunitiesPage")),
-  documents: view(() => import("./pages/documents/DocumentsPage")),
-  evaluation: view(() => import("./pages/evaluation/EvaluationPage")),
-};
+type Opened = "" | "palette" | "help" | "settings";
 
 /** The frame around every page, and the page. */
 export function App() {
-  const [isHelping, setHelping] = useState(false);
-  const [isSeeking, setSeeking] = useState(false);
+  const [opened, setOpened] = useState<Opened>("");
   const words = t.value.shell;
-  const openHelp = () => setHelping(true);
+  const open = (what: Opened) => () => setOpened(what);
+  const close = open("");
   useShortcuts([
-    { keys: "Mod+k", label: words.palette, run: () => setSeeking(true) },
-    { keys: "?", label: words.keys, run: openHelp },
+    { keys: "Mod+k", label: words.palette, run: open("palette") },
+    { keys: "?", label: words.keys, run: open("help") },
     ...PAGES.map((name) => ({
       keys: `g ${name[0]}`,
       label: words.goTo(t.value.pages[name]),
       run: () => go(linkTo(name)),
     })),
   ]);
-  useEffect(() => {
-    void loadWorkspaces();
-  }, []);
   return (
     <div class="shell">
       <a class="skip" href="#main">
@@ -76,8 +76,8 @@ export function App() {
             <img src={`${import.meta.env.BASE_URL}icon.svg`} width={22} height={22} alt="" />
             <span>{words.product}</span>
           </a>
-          <Switcher />
-          <button type="button" class="seek" onClick={() => setSeeking(true)} title={words.palette}>
+          {workspaces.value?.length !== 0 && <Switcher />}
+          <button type="button" class="seek" onClick={open("palette")} title={words.palette}>
             <span>{words.seek}</span>
             <kbd>Ctrl K</kbd>
           </button>
@@ -89,19 +89,24 @@ export function App() {
             icon="search"
             class="seek-small"
             label={words.palette}
-            onClick={() => setSeeking(true)}
+            onClick={open("palette")}
           />
-          <Preferences openHelp={openHelp} side="left" />
+          <IconButton icon="settings" label={words.settings} onClick={open("settings")} />
         </div>
       </aside>
+      <Banner />
       <main id="main" tabIndex={-1}>
         <ErrorBoundary name={`${workspace.value}/${page.value}`}>
           <View />
         </ErrorBoundary>
       </main>
+      <Drop />
       <Notices />
-      {isSeeking && <Palette onClose={() => setSeeking(false)} openHelp={openHelp} />}
-      {isHelping && <Help onClose={() => setHelping(false)} />}
+      {opened === "palette" && (
+        <Palette onClose={close} openHelp={open("help")} openSettings={open("settings")} />
+      )}
+      {opened === "help" && <Help onClose={close} />}
+      {opened === "settings" && <Settings onClose={close} openHelp={open("help")} />}
       {needsKey.value && <KeyDialog />}
     </div>
   );
@@ -112,31 +117,55 @@ function View() {
   const known = workspaces.value;
   const here = workspace.value;
   const name = page.value;
-  const isThere = known?.some((workspace) => workspace.name === here) ?? false;
-  const first = known ? firstWorkspace(known) : "";
+  const isThere = current.value !== null;
+  const first = known && !asked("new") ? firstWorkspace(known) : "";
+  const isFresh = useFresh();
   useEffect(() => {
-    if (!here && first) go(addressOf(first, "library"), { replace: true });
+    if (!here && first) go(addressOf(first, "ask"), { replace: true });
     if (isThere) rememberWorkspace(here);
   }, [here, first, isThere]);
   const title = t.value.pages[name];
   useEffect(() => speak(title), [title]);
   if (!known) {
+    if (isLocked.value) return null;
     const error = workspacesError.value;
     if (!error) return <Skeleton label={t.value.common.loading} lines={5} />;
     return <ErrorState error={error} retry={() => void loadWorkspaces()} />;
   }
-  const Page = VIEWS[name];
   if (!isThere && here) return <NoWorkspace name={here} first={first} />;
-  if (!isThere && name !== "library") return null;
-  return (
-    <Suspense fallback={<Skeleton label={t.value.common.loading} lines={5} />}>
-      <Page key={here} />
-    </Suspense>
+  if (first && !here) return null;
+  const shown = isFresh || !here ? "start" : name;
+  return <Page key={`${here}/${shown}`} load={LOADS[shown]} />;
+}
+
+/** A page whose code is loaded when it is first shown. */
+function Page({ load }: { load: Load }) {
+  const module = useModule(load);
+  if (!module) return <Skeleton label={t.value.common.loading} lines={5} />;
+  return <module.default />;
+}
+
+/** Return whether nothing was ever put into the workspace that is shown, and nothing is asked. */
+function useFresh(): boolean {
+  const here = workspace.value;
+  const isUntouched =
+    page.value === "ask" &&
+    place.value.query.size === 0 &&
+    mayWrite.value &&
+    jobs.value?.length === 0 &&
+    underway.value === null &&
+    countWaiting(here) === 0;
+  const details = useLoaded(isUntouched ? `${here} ${revision.value}` : "", (signal) =>
+    take(
+      api.GET("/api/v1/workspaces/{workspace}", { params: { path: { workspace: here } }, signal }),
+    ),
   );
+  return details.data !== null && details.data.documents === 0 && details.data.failed === 0;
 }
 
 function NoWorkspace({ name, first }: { name: string; first: string }) {
   const words = t.value.shell;
+  const known = workspaces.value?.find((each) => each.name === first);
   return (
     <>
       <h1 class="only-spoken">{words.product}</h1>
@@ -144,8 +173,8 @@ function NoWorkspace({ name, first }: { name: string; first: string }) {
         icon="none"
         title={words.notThere(name)}
         actions={
-          <Button kind="main" onClick={() => go(first ? addressOf(first, "library") : "/ui/")}>
-            {first ? words.openInstead(first) : words.toStart}
+          <Button kind="main" onClick={() => go(first ? addressOf(first, "ask") : "/ui/")}>
+            {known ? words.openInstead(known.title) : words.toStart}
           </Button>
         }
       >

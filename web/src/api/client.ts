@@ -1,7 +1,8 @@
 /** The server's interface: typed by its own description, its errors as they are meant. */
 
 import createClient from "openapi-fetch";
-import { accessKey, needsKey } from "../state/access";
+import { accessKey, noteLocked } from "../state/access";
+import { noteAway } from "../state/connection";
 import type { components, paths } from "./schema";
 
 export type Shapes = components["schemas"];
@@ -29,22 +30,60 @@ export function credentials(): Record<string, string> {
   return accessKey.value ? { Authorization: `Bearer ${accessKey.value}` } : {};
 }
 
+/** Note that the server is away, and return the error that says so. */
+export function unreachable(): ApiError {
+  void noteAway();
+  return new ApiError(UNREACHABLE, "", "", 0);
+}
+
+/** Return whether a proxy answered for a server that is away. */
+function isAwayBehind({ status, headers }: Response): boolean {
+  return (status === 502 || status === 504) && !headers.has("X-Request-ID");
+}
+
+const JSON_TYPE = "application/json";
+const MOST_KEPT = 60;
+const MOST_CHARACTERS = 500_000;
+/** What was read last, by key and address: it stays readable while the server is away. */
+const kept = new Map<string, string>();
+
 /** Send a request. Throws ApiError where no answer comes, and what an abort throws. */
 export async function send(request: Request): Promise<Response> {
+  const key = accessKey.value;
+  const name = request.method === "GET" ? `${key}\n${request.url}` : "";
   for (const [name, value] of Object.entries(credentials())) request.headers.set(name, value);
-  try {
-    return await fetch(request);
-  } catch (error) {
+  const response = await fetch(request).catch((error: unknown) => {
     if (request.signal.aborted) throw error;
-    throw new ApiError(UNREACHABLE, "", "", 0);
+    return null;
+  });
+  if (!response || isAwayBehind(response)) {
+    const error = unreachable();
+    const text = kept.get(name);
+    if (text === undefined) throw error;
+    return new Response(text, { headers: { "Content-Type": JSON_TYPE } });
   }
+  if (response.status === 401) noteLocked(key);
+  if (name && response.ok && response.headers.get("Content-Type") === JSON_TYPE)
+    void keepReply(name, response.clone());
+  return response;
+}
+
+async function keepReply(name: string, response: Response): Promise<void> {
+  const text = await response.text().catch(() => "");
+  kept.delete(name);
+  if (text && text.length <= MOST_CHARACTERS) kept.set(name, text);
+  for (const old of [...kept.keys()].slice(0, -MOST_KEPT)) kept.delete(old);
 }
 
 export const api = createClient<paths>({ fetch: send });
 
-/** Return the error of a response; the whole page asks for a key if one is needed. */
+/** Return whether an error ends when the server is back or a key is given. */
+export function isWaiting(error: unknown): boolean {
+  return error instanceof ApiError && (error.code === UNREACHABLE || error.status === 401);
+}
+
+/** Return the error of a response. */
 export function errorOf(response: Response, body: unknown): ApiError {
-  if (response.status === 401) needsKey.value = true;
   const reported = isReported(body) ? body : null;
   return new ApiError(
     reported?.error.code ?? `http_${response.status}`,

@@ -1,6 +1,12 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { followEvents, readEvents, type ServerEvent } from "./events";
 
+vi.mock("../state/connection", () => ({
+  noteAway: async () => undefined,
+  renew: () => undefined,
+  renewed: () => new Promise(() => undefined),
+}));
+
 const encoder = new TextEncoder();
 
 /** A body that comes in pieces of a few bytes, as the net may cut it. */

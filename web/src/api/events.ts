@@ -1,7 +1,8 @@
 /** Server-sent events by fetch: with a key, with a body, and gone on with after a break. */
 
 import { createParser, type EventSourceMessage } from "eventsource-parser";
-import { ApiError, errorOf, isAborted, send, UNREACHABLE } from "./client";
+import { renewed } from "../state/connection";
+import { ApiError, errorOf, isAborted, isWaiting, send, unreachable } from "./client";
 
 export interface ServerEvent {
   name: string;
@@ -9,7 +10,7 @@ export interface ServerEvent {
   id: string;
 }
 
-/** Yield the events of a response as they come. */
+/** Yield the events of a response as they come. Throws ApiError where the connection is lost. */
 export async function* readEvents(body: ReadableStream<Uint8Array>): AsyncGenerator<ServerEvent> {
   const ready: EventSourceMessage[] = [];
   const parser = createParser({ onEvent: (event) => ready.push(event) });
@@ -17,7 +18,9 @@ export async function* readEvents(body: ReadableStream<Uint8Array>): AsyncGenera
   const reader = body.getReader();
   try {
     for (;;) {
-      const { done, value } = await reader.read();
+      const { done, value } = await reader.read().catch((error: unknown) => {
+        throw isAborted(error) ? error : unreachable();
+      });
       parser.feed(done ? decoder.decode() : decoder.decode(value, { stream: true }));
       for (const event of ready.splice(0)) {
         yield {
@@ -55,6 +58,8 @@ export interface Following {
 }
 
 const LONGEST_PAUSE_MS = 10_000;
+/** Until there is another key, a new attempt would only be refused again. */
+const LOCKED_PAUSE_MS = 2 ** 31 - 1;
 
 /** Follow a stream to its end, going on after the last event wherever it breaks.
  *
@@ -64,11 +69,13 @@ export async function followEvents(url: string, following: Following): Promise<v
   const { last, signal, onEvent, onLost, pauseMs = 500 } = following;
   let lastId = "";
   let pause = pauseMs;
+  let isLocked = false;
   while (!signal.aborted) {
     try {
       const headers: Record<string, string> = lastId ? { "Last-Event-ID": lastId } : {};
       for await (const event of streamEvents(new Request(url, { headers, signal }))) {
         pause = pauseMs;
+        isLocked = false;
         onLost?.(false);
         if (event.id) lastId = event.id;
         onEvent(event);
@@ -76,18 +83,18 @@ export async function followEvents(url: string, following: Following): Promise<v
       }
     } catch (error) {
       if (signal.aborted || isAborted(error)) return;
-      if (error instanceof ApiError && !isPassing(error)) throw error;
-      if (!(error instanceof ApiError) && !(error instanceof TypeError)) throw error;
+      if (!(error instanceof ApiError && isPassing(error))) throw error;
+      isLocked = error.status === 401;
     }
     onLost?.(true);
-    await wait(pause, signal);
+    await Promise.race([wait(isLocked ? LOCKED_PAUSE_MS : pause, signal), renewed()]);
     pause = Math.min(pause * 2, LONGEST_PAUSE_MS);
   }
 }
 
-/** Return whether an error is temporary: no connection, too many requests, a restart. */
+/** Return whether an error is temporary: no connection, no key, too many requests, a restart. */
 function isPassing(error: ApiError): boolean {
-  return error.code === UNREACHABLE || error.status === 429 || error.status >= 500;
+  return isWaiting(error) || error.status === 429 || error.status >= 500;
 }
 
 function wait(milliseconds: number, signal: AbortSignal): Promise<void> {

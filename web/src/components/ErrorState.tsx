@@ -1,60 +1,87 @@
-import { ApiError, UNREACHABLE } from "../api/client";
+import { signal } from "@preact/signals";
+import { useEffect, useLayoutEffect, useState } from "preact/hooks";
+import { ApiError, isWaiting, UNREACHABLE } from "../api/client";
 import { t } from "../i18n";
 import { say, translate } from "../i18n/say";
+import { renew, renewal } from "../state/connection";
 import { Button } from "./Button";
 import { Icon } from "./Icon";
+import { Skeleton } from "./Progress";
 
 /** Return what an error says, and what to do about it, in a line. */
 export function tellError(error: unknown): string {
-  if (error instanceof ApiError) {
-    if (error.code === UNREACHABLE)
-      return `${t.value.errors.unreachable} ${t.value.errors.unreachableFix}`;
-    return [sayError(error), say(error.fix)].filter(Boolean).join(" ");
-  }
-  return errorText(error);
+  return [messageOf(error), fixOf(error)].filter(Boolean).join(" ");
 }
+
+function messageOf(error: unknown): string {
+  const { errors, access } = t.value;
+  if (!(error instanceof ApiError)) return error instanceof Error ? error.message : String(error);
+  if (error.code === UNREACHABLE) return errors.unreachable;
+  if (error.status === 401) return access.title;
+  const { code, message } = error;
+  if (!message) return errors.cut;
+  // Where a message has no translation, what its code means.
+  return translate(message) ?? translate(`#${code}`) ?? say(message);
+}
+
+function fixOf(error: unknown): string {
+  if (!(error instanceof ApiError) || error.status === 401) return "";
+  return error.code === UNREACHABLE ? t.value.errors.unreachableFix : say(error.fix);
+}
+
+/** The cards of the page, oldest first: what several parts report is shown once. */
+const cards = signal<readonly { text: string }[]>([]);
 
 interface ErrorStateProps {
   error: unknown;
   retry?: () => void;
 }
 
-/** What went wrong, what to do, and a way to try again. */
+/** What went wrong, and a way to try again. What waits for the server or a key tries by itself. */
 export function ErrorState({ error, retry }: ErrorStateProps) {
-  const known = error instanceof ApiError ? error : null;
-  const isUnreachable = known?.code === UNREACHABLE;
-  const message = isUnreachable
-    ? t.value.errors.unreachable
-    : known
-      ? sayError(known)
-      : errorText(error);
-  const fix = isUnreachable ? t.value.errors.unreachableFix : known && say(known.fix);
+  const waits = retry !== undefined && isWaiting(error);
+  const turn = renewal.value;
+  const [begun] = useState(turn);
+  const text = tellError(error);
+  const [card] = useState({ text });
+  const same = cards.value.filter((each) => each.text === text);
+  const isRepeated = same.length > 0 && same[0] !== card;
+  useEffect(() => {
+    if ((waits || isRepeated) && turn !== begun) retry?.();
+  }, [turn]);
+  useLayoutEffect(() => {
+    if (waits) return;
+    card.text = text;
+    cards.value = [...cards.peek(), card];
+    return () => {
+      cards.value = cards.peek().filter((each) => each !== card);
+    };
+  }, [waits, text]);
+  if (waits) return <Skeleton label={t.value.common.loading} />;
+  if (isRepeated) return null;
+  const again = () => {
+    if (same.length > 1) renew();
+    return retry?.();
+  };
+  const requestId = error instanceof ApiError ? error.requestId : "";
+  const fix = fixOf(error);
   return (
     <div class="error-state" role="alert">
       <Icon name="bad" size={20} />
       <div>
-        <p class="error-message">{message}</p>
+        <p class="error-message">{messageOf(error)}</p>
         {fix && <p class="muted">{fix}</p>}
-        {known?.requestId && (
+        {requestId && (
           <p class="faint small">
-            {t.value.errors.request} <code>{known.requestId}</code>
+            {t.value.errors.request} <code>{requestId}</code>
           </p>
         )}
         {retry && (
-          <Button icon="refresh" onClick={retry}>
+          <Button icon="refresh" onClick={again}>
             {t.value.common.retry}
           </Button>
         )}
       </div>
     </div>
   );
-}
-
-/** Return what an error says; where it has no translation, what its code means. */
-function sayError({ code, message }: ApiError): string {
-  return translate(message) ?? translate(`#${code}`) ?? say(message);
-}
-
-function errorText(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 import { t } from "../i18n";
-import { workspace } from "../state/location";
+import { title as workspaceTitle } from "../state/workspaces";
 
 interface PageHeadProps {
   title: string;
@@ -12,7 +12,7 @@ interface PageHeadProps {
 
 /** The head of a page: its name, which is the title of the tab too, and what can be done. */
 export function PageHead({ title, children, actions }: PageHeadProps) {
-  const tab = [title, workspace.value, t.value.shell.product].filter(Boolean).join(" · ");
+  const tab = [title, workspaceTitle.value, t.value.shell.product].filter(Boolean).join(" · ");
   useEffect(() => {
     document.title = tab;
   }, [tab]);

@@ -5,9 +5,11 @@ import { api, type Shapes, take } from "../api/client";
 import { followEvents, type ServerEvent } from "../api/events";
 import { t } from "../i18n";
 import { announce } from "./announcements";
+import { renewal } from "./connection";
 import { workspace } from "./location";
 import { follow, type Pace, type Sample } from "./pace";
-import { revision, workspaces } from "./workspaces";
+import { hear, tell } from "./tabs";
+import { current, revision } from "./workspaces";
 
 export type Job = Shapes["JobShape"];
 
@@ -49,9 +51,7 @@ export const currentJob = computed(
 );
 
 /** The workspace that is shown, once it is known to be there. */
-const shown = computed(() =>
-  workspaces.value?.some(({ name }) => name === workspace.value) ? workspace.value : "",
-);
+const shown = computed(() => current.value?.name ?? "");
 
 const SETTLE_MS = 2_000;
 let settledAt = 0;
@@ -67,8 +67,10 @@ export async function loadJobs(): Promise<void> {
   if (workspace.value === asked) jobs.value = listed;
 }
 
-/** Show a job that was just started. */
-export function addJob(job: Job): void {
+/** Show a job that was just started, or has changed, by default in the workspace that is shown. */
+export function addJob(job: Job, name: string = shown.peek()): void {
+  tell("jobs", name);
+  if (name !== shown.peek()) return;
   const others = (jobs.value ?? []).filter((known) => known.id !== job.id);
   jobs.value = [job, ...others];
 }
@@ -123,12 +125,16 @@ export function stoppedAt({ state, progress: { stage, uri } }: Job): string {
 
 /** Follow whichever job runs, for as long as the pages are open. */
 export function startJobs(): void {
+  const look = () => loadJobs().catch(() => undefined);
+  hear("jobs", (name) => {
+    if (name === shown.peek()) void look();
+  });
   effect(() => {
     jobs.value = null;
-    if (!shown.value) return;
-    loadJobs().catch(() => {
-      jobs.value = [];
-    });
+    if (shown.value) void look();
+  });
+  effect(() => {
+    if (renewal.value) void look();
   });
   const followed = computed(() => {
     const job = currentJob.value;
@@ -155,7 +161,7 @@ export function startJobs(): void {
         const name = job && stoppedAt(job);
         if (name) announce(t.value.jobs.stoppedAt(name));
       })
-      .catch(() => loadJobs().catch(() => undefined));
+      .catch(look);
     return () => {
       abort.abort();
       isCutOff.value = false;

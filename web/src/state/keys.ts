@@ -59,6 +59,11 @@ function press(event: KeyboardEvent): void {
   if (isLetter && (isTyping(event.target) || !usesLetterKeys.value)) return;
   // A dialog that is open has its letters to itself, and closes by Escape.
   if ((isLetter || name === "Escape") && document.querySelector("dialog[open]")) return;
+  // Out of a field, so that letters are keys again.
+  if (name === "Escape" && isTyping(event.target)) {
+    (event.target as HTMLElement).blur();
+    return;
+  }
   const written = prefix ? `${prefix} ${name}` : name;
   clearTimeout(prefixTimer);
   prefix = "";

@@ -1,7 +1,8 @@
 /** Things that a component loads: what came, what went wrong, and asking again. */
 
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
-import { isAborted } from "../api/client";
+import { isAborted, isWaiting } from "../api/client";
+import { renewal } from "./connection";
 
 export interface Loaded<T> {
   data: T | null;
@@ -13,7 +14,8 @@ export interface Loaded<T> {
 
 /** Load something whenever `wanted` changes; an empty `wanted` loads nothing.
  *
- * What came for another `wanted` is kept until the new arrives only with `keepsOld`.
+ * What came for another `wanted` is kept until the new arrives only with `keepsOld`. Without a
+ * server or a key, what came is kept, and loaded again as soon as they are there.
  */
 export function useLoaded<T>(
   wanted: string,
@@ -28,6 +30,7 @@ export function useLoaded<T>(
   const [turn, setTurn] = useState(0);
   const loader = useRef(load);
   loader.current = load;
+  const renewals = renewal.value;
   useEffect(() => {
     if (!wanted) return;
     const abort = new AbortController();
@@ -36,7 +39,7 @@ export function useLoaded<T>(
         if (!abort.signal.aborted) setState({ wanted, data, error: null });
       },
       (error: unknown) => {
-        if (abort.signal.aborted || isAborted(error)) return;
+        if (abort.signal.aborted || isAborted(error) || isWaiting(error)) return;
         const failure = error instanceof Error ? error : new Error(String(error));
         setState((before) => ({
           wanted,
@@ -46,7 +49,7 @@ export function useLoaded<T>(
       },
     );
     return () => abort.abort();
-  }, [wanted, turn]);
+  }, [wanted, turn, renewals]);
   const reload = useCallback(() => {
     setState((before) => ({ ...before, error: null }));
     setTurn((before) => before + 1);

@@ -27,9 +27,9 @@ describe("addresses", () => {
     expect(read.query.has("ws")).toBe(false);
   });
 
-  it("that say nothing known lead to the library", () => {
-    expect(readPlace("/ui/", "")).toMatchObject({ workspace: "", page: "library" });
-    expect(readPlace("/ui/w/nowhere", "")).toMatchObject({ workspace: "w", page: "library" });
+  it("that say nothing known lead to the first page", () => {
+    expect(readPlace("/ui/", "")).toMatchObject({ workspace: "", page: "ask" });
+    expect(readPlace("/ui/w/nowhere", "")).toMatchObject({ workspace: "w", page: "ask" });
     expect(readPlace("/ui/%E0%A4%A/ask", "")).toMatchObject({ workspace: "%E0%A4%A", page: "ask" });
   });
 });

@@ -2,7 +2,9 @@
 
 import { computed, signal } from "@preact/signals";
 
-export const PAGES = ["library", "graph", "ask", "communities", "documents", "evaluation"] as const;
+export const PAGES = ["ask", "graph", "library", "evaluation", "communities", "documents"] as const;
+/** Those that the navigation leads to; the others are views of these. */
+export const MAIN_PAGES = PAGES.slice(0, 4);
 export type PageName = (typeof PAGES)[number];
 export type Query = Record<string, string | number | null | undefined>;
 
@@ -14,6 +16,8 @@ export interface Place {
 }
 
 const BASE = "/ui/";
+/** Where a new workspace is begun, whatever others there are. */
+export const NEW = `${BASE}?new=1`;
 
 export function isPage(name: string): name is PageName {
   return (PAGES as readonly string[]).includes(name);
@@ -30,7 +34,7 @@ export function readPlace(path: string, search: string): Place {
     query.set("doc", second);
     return { workspace: named, page: "documents", query };
   }
-  return { workspace: first, page: isPage(second) ? second : "library", query };
+  return { workspace: first, page: isPage(second) ? second : "ask", query };
 }
 
 /** Return the address of a place. */

@@ -1,9 +1,11 @@
 /** The workspaces that the key may see, and what the one that is shown holds. */
 
-import { computed, signal } from "@preact/signals";
-import { api, type Shapes, take } from "../api/client";
+import { computed, effect, signal } from "@preact/signals";
+import { api, isWaiting, type Shapes, take } from "../api/client";
+import { renewal } from "./connection";
 import { workspace } from "./location";
 import { keep, recall } from "./preferences";
+import { hear, tell } from "./tabs";
 
 export type Workspace = Shapes["WorkspaceShape"];
 export type WorkspaceDetails = Shapes["WorkspaceDetails"];
@@ -16,13 +18,19 @@ export const workspacesError = signal<Error | null>(null);
 /** Counts up whenever what a workspace holds has changed: pages load again. */
 export const revision = signal(0);
 
-const role = computed(
-  () => workspaces.value?.find((known) => known.name === workspace.value)?.role ?? "read",
+/** The workspace that is shown; null as long as it is not known to be there. */
+export const current = computed(
+  () => workspaces.value?.find(({ name }) => name === workspace.value) ?? null,
 );
+/** What people call the workspace that is shown. */
+export const title = computed(() => current.value?.title ?? workspace.value);
+const role = computed(() => current.value?.role ?? "read");
 /** Whether the key may send, index and delete documents here. */
 export const mayWrite = computed(() => role.value !== "read");
 /** Whether the key may make and remove workspaces. */
-export const mayAdminister = computed(() => role.value === "admin");
+export const mayAdminister = computed(
+  () => workspaces.value?.some(({ role }) => role === "admin") ?? false,
+);
 
 /** Ask the server which workspaces there are. */
 export async function loadWorkspaces(): Promise<void> {
@@ -30,8 +38,44 @@ export async function loadWorkspaces(): Promise<void> {
     workspaces.value = await take(api.GET("/api/v1/workspaces"));
     workspacesError.value = null;
   } catch (error) {
+    if (isWaiting(error)) return;
     workspacesError.value = error instanceof Error ? error : new Error(String(error));
   }
+}
+
+/** Load the list now, and whenever the server is back, the key or another tab has changed it. */
+export function startWorkspaces(): void {
+  hear("workspaces", loadWorkspaces);
+  effect(() => {
+    void renewal.value;
+    void loadWorkspaces();
+  });
+}
+
+/** Make a workspace, named by its title unless it has to have a `name`. Throws ApiError. */
+export async function makeWorkspace(title: string, name = ""): Promise<string> {
+  const made = await take(api.POST("/api/v1/workspaces", { body: { title, name } }));
+  await changed();
+  return made.name;
+}
+
+/** Change the title of the workspace that is shown. Throws ApiError. */
+export async function renameWorkspace(title: string): Promise<void> {
+  const params = { path: { workspace: workspace.value } };
+  await take(api.PATCH("/api/v1/workspaces/{workspace}", { params, body: { title } }));
+  await changed();
+}
+
+/** Delete a workspace with all that it holds. Throws ApiError. */
+export async function removeWorkspace(name: string): Promise<void> {
+  const params = { path: { workspace: name } };
+  await take(api.DELETE("/api/v1/workspaces/{workspace}", { params }));
+  await changed();
+}
+
+function changed(): Promise<void> {
+  tell("workspaces");
+  return loadWorkspaces();
 }
 
 /** Return the workspace to begin with: the last one that is still there, or the first. */

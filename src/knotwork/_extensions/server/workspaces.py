@@ -5,20 +5,25 @@ A key with a filter sees a knowledge base of its own, with the documents that pa
 
 from __future__ import annotations
 
+import re
 import shutil
 import threading
+import unicodedata
 import weakref
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
+from itertools import chain, count
 from pathlib import Path
 
 from knotwork._config import Settings
+from knotwork._durable_files import replace_file
 from knotwork._extensions.filters.filtered_store import FilteredStore
 from knotwork._extensions.server.attention import Attention
 from knotwork._extensions.server.graph_map import MAP_SUFFIX, MapCache
 from knotwork._extensions.server.keys import WORKSPACE_NAME_RULE, is_workspace_name
+from knotwork._extensions.server.private_files import FILE_MODE, make_private_folder
 from knotwork._knowledge_base import KnowledgeBase
 from knotwork._knowledge_base import open as open_index
 from knotwork._retrieval.filters import read_filter
@@ -80,6 +85,7 @@ FILES_SUFFIX = ".files"
 UPLOADS = "uploads"
 EVALUATIONS = "evaluations"
 GRAPHS = "graphs"
+TITLE_FILE = "title"
 INCOMPLETE_PREFIX = "incoming-"
 """Prefix of files and folders that are not completely written yet."""
 
@@ -91,6 +97,34 @@ _COMPANIONS = (
 _MOST_PARTS = 64
 """Parts of an index that are kept for the filters of keys."""
 
+_NAME_CHARACTERS = 48
+"""Of a name that is made from a title; a number may follow."""
+
+
+def _name_of(title: str) -> str:
+    """Return a name for a workspace with this title: in lower case, with hyphens for the rest."""
+    composed = unicodedata.normalize("NFC", title).lower()
+    name = re.sub(r"[^\w.]+", "-", composed).strip("-._")[:_NAME_CHARACTERS].rstrip("-._")
+    return name or "workspace"
+
+
+def _shown_title(title: str) -> str:
+    """Return a title in one line of visible characters. Raises InvalidRequest without any."""
+    shown = " ".join("".join(c if c.isprintable() else " " for c in title).split())
+    if not shown:
+        raise InvalidRequest("The title is empty.", fix="Send at least one letter or digit.")
+    return shown
+
+
+def _files_of(index: Path) -> Path:
+    return index.with_name(index.stem + FILES_SUFFIX)
+
+
+def _read_title(index: Path) -> str:
+    with suppress(OSError, UnicodeDecodeError):
+        return (_files_of(index) / TITLE_FILE).read_text(encoding="utf-8")
+    return index.stem
+
 
 class Workspace:
     """One index with its uploaded files."""
@@ -100,7 +134,7 @@ class Workspace:
     ) -> None:
         self.name = name
         self.path = path
-        self.files = path.with_name(path.stem + FILES_SUFFIX)
+        self.files = _files_of(path)
         self.writing = threading.Lock()
         """Held while the index or the uploaded files are changed."""
         self._map = MapCache(path.with_name(path.name + MAP_SUFFIX), writes=not read_only)
@@ -116,6 +150,18 @@ class Workspace:
 
     is_part = False
     """Whether this is a part of a workspace, as the filter of a key leaves it."""
+
+    @property
+    def title(self) -> str:
+        """What people call the workspace: any text, by default the name of its index file."""
+        return _read_title(self.path)
+
+    def rename(self, title: str) -> None:
+        """Set the title. Raises InvalidRequest for one without a visible character."""
+        shown = _shown_title(title)
+        make_private_folder(self.files)
+        with replace_file(self.files / TITLE_FILE, mode=FILE_MODE) as file:
+            file.write(shown.encode())
 
     @property
     def uploads(self) -> Path:
@@ -254,6 +300,10 @@ class Workspaces:
                 name for name in found if is_workspace_name(name) and name not in self._leaving
             )
 
+    def title(self, name: str) -> str:
+        """Return the title of a workspace, whether or not it exists."""
+        return _read_title(self._place(name))
+
     @contextmanager
     def lease(self, name: str) -> Iterator[Workspace]:
         """Protect a workspace from being removed or closed. Raises NotFound."""
@@ -271,24 +321,27 @@ class Workspaces:
             self._enter(workspace)
         return partial(self._leave, workspace)
 
-    def create(self, name: str) -> Workspace:
-        """Create an empty workspace.
+    def create(self, name: str = "", *, title: str = "") -> Workspace:
+        """Create an empty workspace. Without a name, it gets one that is made from its title.
 
-        Raises InvalidRequest for an invalid name, Conflict if the workspace exists or the server
-        cannot create any.
+        Raises InvalidRequest for an invalid name or title, Conflict if the workspace exists or the
+        server cannot create any.
         """
         self._check_change("created")
-        if not is_workspace_name(name):
+        if name and not is_workspace_name(name):
             raise InvalidRequest(f"Invalid workspace name `{name}`.", fix=WORKSPACE_NAME_RULE)
+        title = _shown_title(title) if title or not name else ""
         with self._lock:
-            path = self.path / f"{name}{INDEX_SUFFIX}"
-            if path.exists() or name in self._leaving:
+            name = name or self._free_name(title)
+            if self._is_taken(name):
                 raise Conflict(
                     f"The workspace `{name}` already exists.", fix="Choose another name."
                 )
-            workspace = self._known[name] = self._workspace(name, path)
+            workspace = self._known[name] = self._workspace(name, self._place(name))
             self._enter(workspace)
         try:
+            if title:
+                workspace.rename(title)
             _ = workspace.base
         finally:
             self._leave(workspace)
@@ -343,6 +396,18 @@ class Workspaces:
         for workspace in known:
             workspace.close()
 
+    def _place(self, name: str) -> Path:
+        return self.path / f"{name}{INDEX_SUFFIX}" if self.is_folder else self.path
+
+    def _is_taken(self, name: str) -> bool:
+        return self._place(name).exists() or name in self._leaving
+
+    def _free_name(self, title: str) -> str:
+        """Return a name for a title that no workspace has. The caller holds the lock."""
+        name = _name_of(title)
+        numbered = (f"{name}-{number}" for number in count(2))
+        return next(free for free in chain([name], numbered) if not self._is_taken(free))
+
     def _workspace(self, name: str, path: Path) -> Workspace:
         return Workspace(name, path, self._open, read_only=self.read_only)
 
@@ -387,11 +452,11 @@ class Workspaces:
     def _find(self, name: str) -> Workspace:
         if name in self._known and name not in self._leaving:
             return self._known[name]
+        path = self._place(name)
         if self.is_folder:
-            path = self.path / f"{name}{INDEX_SUFFIX}"
             exists = is_workspace_name(name) and name not in self._leaving and path.is_file()
         else:
-            path, exists = self.path, name == DEFAULT_WORKSPACE
+            exists = name == DEFAULT_WORKSPACE
         if not exists:
             raise no_workspace(name)
         return self._known.setdefault(name, self._workspace(name, path))

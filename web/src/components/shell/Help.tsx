@@ -1,6 +1,5 @@
 import { t } from "../../i18n";
 import { shortcuts } from "../../state/keys";
-import { usesLetterKeys } from "../../state/preferences";
 import { Dialog } from "../Dialog";
 
 /** All keys that work on this page. */
@@ -12,18 +11,6 @@ export function Help({ onClose }: { onClose: () => void }) {
   }
   return (
     <Dialog title={words.keys} onClose={onClose} class="narrow">
-      <label class="switch">
-        <input
-          type="checkbox"
-          role="switch"
-          aria-checked={usesLetterKeys.value}
-          checked={usesLetterKeys.value}
-          onChange={(event) => {
-            usesLetterKeys.value = event.currentTarget.checked;
-          }}
-        />
-        <span>{words.letterKeys}</span>
-      </label>
       <dl class="key-list">
         {[...listed].map(([label, keys]) => (
           <div key={label}>

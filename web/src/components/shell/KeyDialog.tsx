@@ -1,7 +1,6 @@
 import { useState } from "preact/hooks";
 import { t } from "../../i18n";
-import { accessKey, needsKey, useKey } from "../../state/access";
-import { loadWorkspaces } from "../../state/workspaces";
+import { accessKey, isLocked, needsKey, useKey } from "../../state/access";
 import { Button } from "../Button";
 import { Dialog } from "../Dialog";
 
@@ -20,10 +19,9 @@ export function KeyDialog() {
         onSubmit={(event) => {
           event.preventDefault();
           useKey(key.trim(), { stay: stays });
-          void loadWorkspaces();
         }}
       >
-        <p>{accessKey.value ? words.refused : words.wanted}</p>
+        <p>{accessKey.value && isLocked.value ? words.refused : words.wanted}</p>
         <label class="field">
           <span>{words.key}</span>
           <input

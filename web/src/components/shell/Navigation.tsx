@@ -1,6 +1,6 @@
 import { t } from "../../i18n";
 import { openJobs } from "../../state/jobs";
-import { linkTo, PAGES, page, workspace } from "../../state/location";
+import { linkTo, MAIN_PAGES, page, workspace } from "../../state/location";
 import { Icon } from "../Icon";
 
 /** The pages of a workspace: a rail at the side, a bar at the bottom of a narrow window. */
@@ -8,7 +8,7 @@ export function Navigation() {
   if (!workspace.value) return null;
   return (
     <nav class="navigation" aria-label={t.value.shell.pages}>
-      {PAGES.map((name) => (
+      {MAIN_PAGES.map((name) => (
         <a
           key={name}
           href={linkTo(name)}

@@ -1,7 +1,8 @@
 import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
 import { api, take } from "../../api/client";
 import { t } from "../../i18n";
-import { addressOf, go, linkTo, PAGES, workspace } from "../../state/location";
+import { useLoaded } from "../../state/loading";
+import { addressOf, go, linkTo, MAIN_PAGES, workspace } from "../../state/location";
 import { language, theme } from "../../state/preferences";
 import { workspaces } from "../../state/workspaces";
 import { Icon, type IconName } from "../Icon";
@@ -16,9 +17,16 @@ interface Command {
 
 const MOST_FOUND = 6;
 const PAUSE_MS = 150;
+const NONE: Command[] = [];
 
-/** Everything by name: pages, workspaces, things of the graph, documents, and a question. */
-export function Palette({ onClose, openHelp }: { onClose: () => void; openHelp: () => void }) {
+interface PaletteProps {
+  onClose: () => void;
+  openHelp: () => void;
+  openSettings: () => void;
+}
+
+/** Everything by name: pages, workspaces, documents, entities, and a question. */
+export function Palette({ onClose, openHelp, openSettings }: PaletteProps) {
   const [text, setText] = useState("");
   const [chosen, setChosen] = useState(0);
   const found = useFound(text.trim());
@@ -34,11 +42,11 @@ export function Palette({ onClose, openHelp }: { onClose: () => void; openHelp: 
   }, []);
   const commands = useMemo(() => {
     const wanted = text.trim().toLowerCase();
-    const fixed = listCommands(openHelp).filter(
+    const fixed = listCommands(openHelp, openSettings).filter(
       ({ label, hint }) => !wanted || `${label} ${hint}`.toLowerCase().includes(wanted),
     );
     return wanted ? [...fixed, ...found, askCommand(text.trim())] : fixed;
-  }, [text, found, openHelp]);
+  }, [text, found, openHelp, openSettings]);
   const at = Math.min(chosen, commands.length - 1);
   const run = (command: Command | undefined) => {
     if (!command) return;
@@ -118,11 +126,11 @@ function askCommand(question: string): Command {
   };
 }
 
-function listCommands(openHelp: () => void): Command[] {
+function listCommands(openHelp: () => void, openSettings: () => void): Command[] {
   const { palette, pages, shell } = t.value;
   const here = workspace.value;
   const steps: Command[] = here
-    ? PAGES.map((name) => ({
+    ? MAIN_PAGES.map((name) => ({
         id: `page-${name}`,
         label: pages[name],
         hint: palette.page,
@@ -130,12 +138,12 @@ function listCommands(openHelp: () => void): Command[] {
         run: () => go(linkTo(name)),
       }))
     : [];
-  for (const { name } of workspaces.value ?? []) {
+  for (const { name, title } of workspaces.value ?? []) {
     if (name === here) continue;
-    const run = () => go(addressOf(name, "library"));
+    const run = () => go(addressOf(name, "ask"));
     steps.push({
       id: `workspace-${name}`,
-      label: name,
+      label: title,
       hint: palette.workspace,
       icon: "right",
       run,
@@ -161,47 +169,42 @@ function listCommands(openHelp: () => void): Command[] {
         language.value = language.value === "en" ? "zh" : "en";
       },
     },
+    { id: "settings", label: shell.settings, hint: "", icon: "settings", run: openSettings },
     { id: "help", label: shell.keys, hint: "?", icon: "keyboard", run: openHelp },
   );
   return steps;
 }
 
-/** Return the things of the graph that a text may mean. */
+/** Return the documents and entities that a text may mean. */
 function useFound(text: string): Command[] {
-  const [found, setFound] = useState<Command[]>([]);
-  useEffect(() => {
-    if (text.length < 2 || !workspace.value) {
-      setFound([]);
-      return;
-    }
-    const abort = new AbortController();
-    const timer = setTimeout(() => {
-      const params = {
-        path: { workspace: workspace.value },
-        query: { name: text, limit: MOST_FOUND },
-      };
-      const call = api.GET("/api/v1/workspaces/{workspace}/entities", {
-        params,
-        signal: abort.signal,
-      });
-      take(call).then(
-        ({ entities }) =>
-          setFound(
-            entities.map(({ id, name, type }) => ({
-              id: `entity-${id}`,
-              label: name,
-              hint: type,
-              icon: "graph",
-              run: () => go(linkTo("graph", { focus: id })),
-            })),
-          ),
-        () => undefined, // what cannot be looked up is not offered
-      );
-    }, PAUSE_MS);
-    return () => {
-      clearTimeout(timer);
-      abort.abort();
-    };
-  }, [text]);
-  return found;
+  const here = workspace.value;
+  const found = useLoaded(
+    text.length > 1 && here ? `${here}\n${text}` : "",
+    async (signal) => {
+      await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+      const params = { path: { workspace: here }, query: { name: text, limit: MOST_FOUND } };
+      const [{ documents }, { entities }] = await Promise.all([
+        take(api.GET("/api/v1/workspaces/{workspace}/documents", { params, signal })),
+        take(api.GET("/api/v1/workspaces/{workspace}/entities", { params, signal })),
+      ]);
+      return [
+        ...documents.map(({ id, title, uri }): Command => {
+          const run = () => go(linkTo("documents", { doc: id }));
+          return {
+            id: `document-${id}`,
+            label: title || uri,
+            hint: t.value.palette.document,
+            icon: "documents",
+            run,
+          };
+        }),
+        ...entities.map(({ id, name, type }): Command => {
+          const run = () => go(linkTo("graph", { focus: id }));
+          return { id: `entity-${id}`, label: name, hint: type, icon: "graph", run };
+        }),
+      ];
+    },
+    { keepsOld: true },
+  );
+  return text.length > 1 ? (found.data ?? NONE) : NONE;
 }

@@ -1,43 +1,113 @@
+import { useEffect, useRef, useState } from "preact/hooks";
 import { t } from "../../i18n";
-import { addressOf, linkTo, page, workspace } from "../../state/location";
-import { workspaces } from "../../state/workspaces";
+import { announce } from "../../state/announcements";
+import { addressOf, linkTo, NEW, page, workspace } from "../../state/location";
+import {
+  mayAdminister,
+  mayWrite,
+  renameWorkspace,
+  title,
+  workspaces,
+} from "../../state/workspaces";
+import { tellError } from "../ErrorState";
 import { Icon } from "../Icon";
 import { Menu } from "../Menu";
 
-/** Which workspace is shown, and the others. */
+const MOST_TITLE = 200;
+
+/** Which workspace is shown, by the name that people gave it, and the others. */
 export function Switcher() {
-  const known = workspaces.value ?? [];
+  const words = t.value.shell;
   return (
-    <Menu
-      label={t.value.shell.switchWorkspace}
-      class="switcher"
-      content={(close) => (
-        <ul class="menu-list">
-          {known.map(({ name }) => (
-            <li key={name}>
-              <a
-                href={addressOf(name, page.value)}
-                aria-current={name === workspace.value ? "true" : undefined}
-                onClick={close}
-              >
-                <span class="grow clip" title={name}>
-                  {name}
-                </span>
-                {name === workspace.value && <Icon name="check" />}
-              </a>
-            </li>
-          ))}
-          <li class="menu-rule">
-            <a href={linkTo("library", { manage: 1 })} onClick={close}>
-              <Icon name="plus" />
-              {t.value.shell.manageWorkspaces}
-            </a>
-          </li>
-        </ul>
-      )}
-    >
-      <span class="switcher-name clip">{workspace.value || t.value.shell.noWorkspace}</span>
-      <Icon name="down" size={14} />
-    </Menu>
+    <div class="switcher">
+      {mayWrite.value ? <Title /> : <span class="workspace-title clip">{shownTitle()}</span>}
+      <Menu
+        label={words.switchWorkspace}
+        icon="down"
+        side="right"
+        content={(close) => (
+          <ul class="menu-list">
+            {(workspaces.value ?? []).map((known) => (
+              <li key={known.name}>
+                <a
+                  href={addressOf(known.name, page.value)}
+                  aria-current={known.name === workspace.value ? "true" : undefined}
+                  onClick={close}
+                >
+                  <span class="grow clip" title={known.name}>
+                    {known.title}
+                  </span>
+                  {known.name === workspace.value && <Icon name="check" />}
+                </a>
+              </li>
+            ))}
+            {mayAdminister.value && (
+              <li class="menu-rule">
+                <a href={NEW} onClick={close}>
+                  <Icon name="plus" />
+                  {words.newWorkspace}
+                </a>
+              </li>
+            )}
+            {workspace.value && (
+              <li>
+                <a href={linkTo("library")} onClick={close}>
+                  <Icon name="library" />
+                  {words.manageWorkspaces}
+                </a>
+              </li>
+            )}
+          </ul>
+        )}
+      />
+    </div>
+  );
+}
+
+function shownTitle(): string {
+  return title.value || t.value.shell.noWorkspace;
+}
+
+/** The name of the workspace; a click changes it. */
+function Title() {
+  const words = t.value.shell;
+  const [isEdited, setEdited] = useState(false);
+  if (!isEdited)
+    return (
+      <button
+        type="button"
+        class="workspace-title clip"
+        title={words.rename}
+        aria-label={words.renameOf(shownTitle())}
+        onClick={() => setEdited(true)}
+      >
+        {shownTitle()}
+      </button>
+    );
+  return <TitleField onDone={() => setEdited(false)} />;
+}
+
+function TitleField({ onDone }: { onDone: () => void }) {
+  const field = useRef<HTMLInputElement>(null);
+  useEffect(() => field.current?.select(), []);
+  const save = (written: string) => {
+    onDone();
+    if (written.trim() && written !== title.value)
+      renameWorkspace(written).catch((error) => announce(tellError(error), "bad"));
+  };
+  return (
+    <input
+      ref={field}
+      type="text"
+      class="grow"
+      aria-label={t.value.shell.rename}
+      maxLength={MOST_TITLE}
+      defaultValue={title.value}
+      onBlur={(event) => save(event.currentTarget.value)}
+      onKeyDown={(event) => {
+        if (event.key === "Escape") event.currentTarget.value = title.value;
+        if (event.key === "Enter" && !event.isComposing) event.currentTarget.blur();
+      }}
+    />
   );
 }

@@ -11,7 +11,7 @@ import { dismiss, RemoveFiles, readAgain, replaceFile } from "./fileActions";
 import { type Entry, fileName, listAll, type Query, useListing } from "./listing";
 
 const SHOWN = 20;
-const QUERY: Query = { text: "", tag: "", state: "attention", sort: "-changed" };
+const QUERY: Query = { name: "", tag: "", state: "attention", sort: "-changed" };
 
 /** Files that were refused or could not be read: why, and what can be done with each. */
 export function Attention() {

@@ -26,7 +26,7 @@ export function FileTable() {
   const words = t.value.library.files;
   const tag = asked("tag");
   const query: Query = {
-    text: asked("text"),
+    name: asked("name"),
     tag,
     state: (asked("state") as State) || "any",
     sort: asked("sort") || "title",
@@ -92,7 +92,7 @@ export function FileTable() {
         </fieldset>
       </div>
       <div class="row wrap">
-        <Find text={query.text} />
+        <Find name={query.name} />
         {tag && (
           <Button icon="close" onClick={() => setQuery({ tag: null })}>
             {words.tagged(tag)}
@@ -246,15 +246,15 @@ function FileRow({ entry, index, isSelected, onSelect, isEdited, onEdit, onEnd }
   );
 }
 
-function Find({ text }: { text: string }) {
+function Find({ name }: { name: string }) {
   const words = t.value.library.files;
-  const [typed, setTyped] = useState(text);
-  useEffect(() => setTyped(text), [text]);
+  const [typed, setTyped] = useState(name);
+  useEffect(() => setTyped(name), [name]);
   useEffect(() => {
-    if (typed === text) return;
-    const timer = setTimeout(() => setQuery({ text: typed }, { replace: true }), PAUSE_MS);
+    if (typed === name) return;
+    const timer = setTimeout(() => setQuery({ name: typed }, { replace: true }), PAUSE_MS);
     return () => clearTimeout(timer);
-  }, [typed, text]);
+  }, [typed, name]);
   return (
     <search class="search-field grow">
       <Icon name="search" />

@@ -1,10 +1,8 @@
-import { useEffect } from "preact/hooks";
 import { api, take } from "../../api/client";
-import { Empty } from "../../components/Empty";
 import { ErrorState } from "../../components/ErrorState";
 import { PageHead } from "../../components/PageHead";
-import { count, t } from "../../i18n";
-import { announce } from "../../state/announcements";
+import { t } from "../../i18n";
+import { useShortcuts } from "../../state/keys";
 import { useLoaded } from "../../state/loading";
 import { linkTo, workspace } from "../../state/location";
 import { mayWrite, revision, type WorkspaceDetails } from "../../state/workspaces";
@@ -12,12 +10,10 @@ import { Attention } from "./Attention";
 import { DropZone } from "./DropZone";
 import { EstimateCard } from "./EstimateCard";
 import { FileTable } from "./FileTable";
-import type { Chosen } from "./files";
 import { JobList } from "./JobList";
 import "./library.css";
 import { RunningJob } from "./RunningJob";
 import { SearchBox } from "./SearchBox";
-import { lastSent, sendAll } from "./sending";
 import { WorkspaceList } from "./WorkspaceList";
 
 /** What there is: workspaces, files on their way in, and those that did not make it. */
@@ -34,23 +30,21 @@ export default function LibraryPage() {
       ),
     { keepsOld: true },
   );
-  useTellTaken();
+  useShortcuts([
+    {
+      keys: "/",
+      label: t.value.library.search,
+      run: () => document.getElementById("library-search")?.focus(),
+    },
+  ]);
   const known = details.data?.name === here ? details.data : null;
   const isEmpty = known !== null && known.documents === 0 && known.failed === 0;
-  const send = (chosen: Chosen[]) => {
-    if (chosen.length === 0) return;
-    // With a model, the cost is estimated before anything is read.
-    void sendAll(here, chosen, { index: !known?.model });
-  };
-  if (!here) return <First />;
   return (
     <>
       <PageHead title={t.value.pages.library}>{known && <Numbers details={known} />}</PageHead>
       {details.error && <ErrorState error={details.error} retry={details.reload} />}
       <div class="stack">
-        {known && mayWrite.value && (
-          <DropZone onFiles={send} isFirst={isEmpty} model={known.model} />
-        )}
+        {known && mayWrite.value && <DropZone isFirst={isEmpty} model={known.model} />}
         {known && <EstimateCard details={known} />}
         <RunningJob />
         <Attention />
@@ -75,29 +69,4 @@ function Numbers({ details }: { details: WorkspaceDetails }) {
       {details.embedder && <span class="small faint">{details.embedder}</span>}
     </p>
   );
-}
-
-/** Before there is a workspace: what one is, and making it. */
-function First() {
-  const words = t.value.library;
-  return (
-    <>
-      <PageHead title={t.value.pages.library} />
-      <Empty icon="library" title={words.welcome}>
-        <p>{words.welcomeNote}</p>
-      </Empty>
-      <div class="first-workspace">
-        <WorkspaceList />
-      </div>
-    </>
-  );
-}
-
-/** Say how many files were taken, once they are. */
-function useTellTaken() {
-  const sent = lastSent.value;
-  const taken = sent?.taken ?? 0;
-  useEffect(() => {
-    if (taken > 0) announce(t.value.library.taken(count(taken)));
-  }, [taken]);
 }

@@ -1,5 +1,4 @@
 import { useRef, useState } from "preact/hooks";
-import { api, take } from "../../api/client";
 import { Button } from "../../components/Button";
 import { ErrorState } from "../../components/ErrorState";
 import { Icon } from "../../components/Icon";
@@ -7,7 +6,6 @@ import { Progress, Skeleton } from "../../components/Progress";
 import { numbersBetween, useVirtualRows } from "../../components/virtual";
 import { count, t, timeLeft } from "../../i18n";
 import { currentJob, pace, progress } from "../../state/jobs";
-import { useLoaded } from "../../state/loading";
 import { addressOf } from "../../state/location";
 import { chooseSources, chosenSources } from "../../state/sources";
 import { mayWrite } from "../../state/workspaces";
@@ -16,7 +14,7 @@ import { filesOf } from "./files";
 import { type Entry, fileName, type Query, useListing } from "./listing";
 import "./library.css";
 import { measure } from "./RunningJob";
-import { sendAll, underway } from "./sending";
+import { addFiles } from "./sending";
 
 const ROW_PIXELS = 44;
 const FEW = 20;
@@ -24,8 +22,8 @@ const FEW = 20;
 /** The files of a workspace in a narrow column: their states, and ticks that limit questions. */
 export function SourcesPanel({ workspace }: { workspace: string }) {
   const words = t.value.library.files;
-  const [text, setText] = useState("");
-  const query: Query = { text, tag: "", state: "any", sort: "title" };
+  const [name, setName] = useState("");
+  const query: Query = { name, tag: "", state: "any", sort: "title" };
   const files = useListing(workspace, query);
   const view = useVirtualRows<HTMLUListElement>(files.total, ROW_PIXELS, files.show);
   const ticked = chosenSources.value;
@@ -47,7 +45,7 @@ export function SourcesPanel({ workspace }: { workspace: string }) {
           <a href={addressOf(workspace, "library")}>{words.sources}</a>{" "}
           <span class="muted number">{count(all)}</span>
         </h2>
-        {mayWrite.value && <Add workspace={workspace} />}
+        {mayWrite.value && <Add />}
       </header>
       <Running />
       {attention > 0 && (
@@ -78,8 +76,8 @@ export function SourcesPanel({ workspace }: { workspace: string }) {
           type="search"
           aria-label={words.find}
           placeholder={words.find}
-          value={text}
-          onInput={(event) => setText(event.currentTarget.value)}
+          value={name}
+          onInput={(event) => setName(event.currentTarget.value)}
         />
       )}
       {files.error && <ErrorState error={files.error} retry={files.reload} />}
@@ -147,13 +145,9 @@ function Running() {
   );
 }
 
-function Add({ workspace }: { workspace: string }) {
+function Add() {
   const words = t.value.library;
   const field = useRef<HTMLInputElement>(null);
-  // With a model, the library shows what the files would cost before they are read.
-  const details = useLoaded(workspace, (signal) =>
-    take(api.GET("/api/v1/workspaces/{workspace}", { params: { path: { workspace } }, signal })),
-  );
   return (
     <>
       <input
@@ -166,15 +160,10 @@ function Add({ workspace }: { workspace: string }) {
         onChange={(event) => {
           const chosen = filesOf(event.currentTarget.files);
           event.currentTarget.value = "";
-          void sendAll(workspace, chosen, { index: !details.data?.model });
+          void addFiles(chosen);
         }}
       />
-      <Button
-        icon="plus"
-        busy={underway.value !== null}
-        disabled={!details.data}
-        onClick={() => field.current?.click()}
-      >
+      <Button icon="plus" onClick={() => field.current?.click()}>
         {words.files.add}
       </Button>
     </>

@@ -1,6 +1,8 @@
 /** Files that a person drops or chooses, folders too, and how they are sent. */
 
-import { ApiError, credentials, errorOf, type Shapes, UNREACHABLE } from "../../api/client";
+import { credentials, errorOf, type Shapes, unreachable } from "../../api/client";
+import { t } from "../../i18n";
+import { accessKey, noteLocked } from "../../state/access";
 
 export interface Chosen {
   /** With the folders it lay in, as `minutes/2024/march.md`. */
@@ -13,9 +15,24 @@ export type Upload = Shapes["Upload"];
 const MOST_FILES = 200;
 const MOST_BYTES = 24_000_000;
 
-/** Return the files of a file field; those of a folder keep their folders. */
+/** Return the files of a file field; those of a folder keep their folders, hidden ones are left. */
 export function filesOf(list: FileList | null): Chosen[] {
-  return [...(list ?? [])].map((file) => ({ name: file.webkitRelativePath || file.name, file }));
+  return [...(list ?? [])]
+    .map((file) => ({ name: file.webkitRelativePath || file.name, file }))
+    .filter(({ name }) => !name.includes("/."));
+}
+
+/** Return a title for what is chosen: the name of its one folder, else that of its first file. */
+export function titleOf(chosen: readonly Chosen[]): string {
+  const names = chosen.map(({ name }) => name);
+  const [first = ""] = names;
+  const folder = first.slice(0, first.indexOf("/") + 1);
+  if (folder && names.every((name) => name.startsWith(folder))) return folder.slice(0, -1);
+  const file = (first.split("/").at(-1) ?? "").replace(/(?<=.)\.[^.]+$/, "");
+  // Hyphens stand for spaces, but not in a date.
+  const words = file.replaceAll(/(?<!\d)[-_]+|[-_]+(?!\d)/g, " ").trim() || file;
+  const title = words.charAt(0).toUpperCase() + words.slice(1);
+  return names.length > 1 ? t.value.start.andMore(title, names.length - 1) : title;
 }
 
 /** Return the files of a drop, walking through folders. */
@@ -98,9 +115,11 @@ export function sendFiles({ workspace, files, index, signal, onSent }: Sending):
     for (const [name, value] of Object.entries(credentials()))
       request.setRequestHeader(name, value);
     request.upload.onprogress = (event) => onSent(event.loaded);
-    request.onerror = () => reject(new ApiError(UNREACHABLE, "", "", 0));
+    request.onerror = () => reject(unreachable());
     request.onabort = () => reject(new DOMException("stopped", "AbortError"));
+    const key = accessKey.value;
     request.onload = () => {
+      if (request.status === 401) noteLocked(key);
       const body = parse(request.responseText);
       if (request.status < 300) resolve((body as { data: Upload }).data);
       else reject(errorOf(responseOf(request), body));

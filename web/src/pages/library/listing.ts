@@ -1,7 +1,8 @@
 /** The files of a workspace as the server pages and sorts them, loaded where they are looked at. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { api, isAborted, type Shapes, take } from "../../api/client";
+import { api, isAborted, isWaiting, type Shapes, take } from "../../api/client";
+import { renewal } from "../../state/connection";
 import { currentJob, progress, settled } from "../../state/jobs";
 import { revision } from "../../state/workspaces";
 
@@ -9,7 +10,7 @@ export type Entry = Shapes["DocumentShape"];
 export type State = Entry["state"] | "any" | "attention";
 
 export interface Query {
-  text: string;
+  name: string;
   tag: string;
   state: State;
   sort: string;
@@ -51,7 +52,7 @@ export function useListing(workspace: string, query: Query): Listing {
   const shown = useRef({ first: 0, end: 1 });
   const asked = useRef(new Set<number>());
   const [turn, setTurn] = useState(0);
-  const version = `${wanted} ${revision.value} ${settled.value} ${turn}`;
+  const version = `${wanted} ${revision.value} ${settled.value} ${renewal.value} ${turn}`;
   const current = useRef(version);
   const load = (part: number) => {
     if (!workspace || asked.current.has(part)) return;
@@ -73,7 +74,7 @@ export function useListing(workspace: string, query: Query): Listing {
       },
       (error: unknown) => {
         asked.current.delete(part);
-        if (isAborted(error) || current.current !== of) return;
+        if (isAborted(error) || isWaiting(error) || current.current !== of) return;
         const failure = error instanceof Error ? error : new Error(String(error));
         setHeld((before) => ({ ...before, error: failure }));
       },

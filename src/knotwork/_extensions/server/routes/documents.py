@@ -321,8 +321,9 @@ def list_documents(  # noqa: PLR0913, PLR0917  one parameter a query
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
     failed: Annotated[bool | None, Query(description="Only failed ones, or only others.")] = None,
     prefix: Annotated[str, Query(max_length=1_000, description="Prefix of URIs.")] = "",
-    name: Annotated[str, Query(max_length=1_000, description="Part of URIs, ignoring case.")] = "",
-    text: Annotated[str, Query(max_length=1_000, description="Part of titles or URIs.")] = "",
+    name: Annotated[
+        str, Query(max_length=1_000, description="Part of titles or URIs, ignoring case.")
+    ] = "",
     tag: Annotated[str, Query(max_length=500)] = "",
     where: Annotated[str, Query(max_length=MOST_FILTER_CHARACTERS, description="A filter.")] = "",
     state: Annotated[
@@ -338,16 +339,15 @@ def list_documents(  # noqa: PLR0913, PLR0917  one parameter a query
     files = list_files(workspace, whole=state is not None and not workspace.is_part)
     counts = Counter(map(attrgetter("state"), files))
     counts[ATTENTION] = sum(f.needs_attention for f in files if f.state in (FAILED, REFUSED_STATE))
-    wanted, words = name.casefold(), text.casefold()
+    wanted = name.casefold()
     condition = read_filter(where)
     found = files
-    if prefix or wanted or words:
+    if prefix or wanted:
         found = [
             file
             for file in files
             if file.uri.startswith(prefix)
-            and wanted in file.uri.casefold()
-            and (words in file.uri.casefold() or words in file.title.casefold())
+            and (wanted in file.uri.casefold() or wanted in file.title.casefold())
         ]
     if failed is not None:
         found = [file for file in found if failed == bool(file.error)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from contextlib import closing
 from typing import Annotated, Any
 
@@ -15,34 +16,52 @@ from knotwork._extensions.server.access import (
     Routes,
     Server,
     WorkspaceName,
+    WriteWorkspace,
     require,
 )
-from knotwork._extensions.server.keys import KeyRole
+from knotwork._extensions.server.job_store import Job
+from knotwork._extensions.server.keys import AccessKey, KeyRole
+from knotwork._extensions.server.private_files import make_private_folder
 from knotwork._extensions.server.schemas import RequestModel
+from knotwork._extensions.server.server import Service
 from knotwork._extensions.server.workspaces import no_workspace
 from knotwork._inference.call_cache import CALLS, CallCache, CallTotal
 from knotwork._inference.model_registry import NO_CHAT_MODEL, chat_model_spec, price_table
 from knotwork._knowledge_base.base import Statistics
 from knotwork._shapes.base import Json, Shape, fields_of, typed
 from knotwork._stores.base import companions_of
+from knotwork.demo import open_sample
+from knotwork.errors import NotPermitted
+
+MOST_TITLE = 200
 
 
 class NewWorkspace(RequestModel):
-    """Create a workspace."""
+    """Create a workspace; give at least one of ``name`` and ``title``."""
 
-    name: str = Field(max_length=64)
+    name: str = Field("", max_length=64, description="Of its URLs. Default: made from the title.")
+    title: str = Field("", max_length=MOST_TITLE, description="Any text. Default: the name.")
+
+
+class ChangedWorkspace(RequestModel):
+    """Change a workspace."""
+
+    title: str = Field(max_length=MOST_TITLE, description="Any text. The name stays as it is.")
 
 
 WORKSPACE = Shape(
-    "WorkspaceShape", None, "A workspace, and the role of the key in it.", name=str, role=str
+    "WorkspaceShape",
+    None,
+    "A workspace, and the role of the key in it. ``name`` is for URLs, ``title`` for people.",
+    **typed(str, "name title role"),
 )
 DETAILS = Shape(
     "WorkspaceDetails",
     Statistics,
     "A workspace with its statistics.",
-    "name role documents chunks entities failed embedder model tier labels=graph.labels "
+    "name title role documents chunks entities failed embedder model tier labels=graph.labels "
     "edge_types=graph.edge_types relations=graph.relations",
-    **typed(str, "name role"),
+    **typed(str, "name title role"),
     model=Annotated[str, "The language model for indexing; empty for none."],
     tier=Annotated[str, "The default tier: how much the model does."],
     **typed(bool, "has_communities is_busy"),
@@ -55,19 +74,21 @@ router = Routes("workspaces")
 @router.get("/workspaces")
 def list_workspaces(key: Caller, server: Server) -> list[WorkspaceJson]:
     """List the workspaces that the key may see."""
-    role = _role_of(key, server)
-    names = server.workspaces.names()
-    return [WORKSPACE(name=name, role=role) for name in names if key.may_see(name)]
+    return [_describe(key, server, name) for name in server.workspaces.names() if key.may_see(name)]
 
 
 @router.post("/workspaces", status_code=201)
 def create_workspace(key: Caller, server: Server, asked: NewWorkspace) -> WorkspaceJson:
     """Create an empty workspace. Needs an admin key for this name or for all workspaces."""
-    if not key.may_see(asked.name):
+    if asked.name and not key.may_see(asked.name):
         raise no_workspace(asked.name)
     require(key, KeyRole.ADMIN)
-    server.workspaces.create(asked.name)
-    return WORKSPACE(name=asked.name, role=key.role)
+    if not asked.name and not key.sees_all:
+        raise NotPermitted(
+            f"The key `{key.name}` is for the workspaces {', '.join(key.workspaces)}.",
+            fix="Send one of these as `name`, or use a key for all workspaces.",
+        )
+    return _describe(key, server, server.workspaces.create(asked.name, title=asked.title).name)
 
 
 @router.get("/workspaces/{workspace}")
@@ -80,6 +101,7 @@ def describe_workspace(
     return DETAILS(
         stats,
         name=workspace.name,
+        title=workspace.title,
         role=_role_of(key, server),
         model="" if model == NO_CHAT_MODEL else model,
         tier=workspace.base.settings.llm.tier,
@@ -88,16 +110,41 @@ def describe_workspace(
     )
 
 
+@router.patch("/workspaces/{workspace}")
+def change_workspace(
+    key: Caller, server: Server, workspace: WriteWorkspace, asked: ChangedWorkspace
+) -> WorkspaceJson:
+    """Change the title of a workspace."""
+    server.jobs.check()
+    workspace.rename(asked.title)
+    return _describe(key, server, workspace.name)
+
+
+@router.post("/workspaces/{workspace}/sample", status_code=202)
+def add_sample(server: Server, workspace: WriteWorkspace) -> Job:
+    """Start a job that indexes the documents of `knotwork demo`, without a language model."""
+    server.jobs.check()
+    with open_sample() as folder:
+        for file in (path for path in folder.glob("[!_]*/*") if path.is_file()):
+            target = workspace.uploads / file.relative_to(folder)
+            make_private_folder(target.parent)
+            shutil.copyfile(file, target)
+    options = {"tier": "none", "budget": "", "retry": False}
+    return server.jobs.submit(workspace.name, "index", options)
+
+
 @router.delete("/workspaces/{workspace}")
 def delete_workspace(key: Caller, server: Server, workspace: WorkspaceName) -> WorkspaceJson:
     """Delete a workspace with its index, its uploads, its jobs and its facts."""
     if not key.may_see(workspace):
         raise no_workspace(workspace)
     require(key, KeyRole.ADMIN)
+    with server.workspaces.lease(workspace):
+        removed = _describe(key, server, workspace)
     server.workspaces.remove(workspace)
     server.records.forget(workspace)
     server.offers.forget(workspace)
-    return WORKSPACE(name=workspace, role=key.role)
+    return removed
 
 
 @router.get("/workspaces/{workspace}/usage")
@@ -114,7 +161,12 @@ def tell_usage(workspace: ReadWhole) -> dict[str, Any]:
         }
 
 
-def _role_of(key: Caller, server: Server) -> KeyRole:
+def _describe(key: AccessKey, server: Service, name: str) -> Json:
+    title, role = server.workspaces.title(name), _role_of(key, server)
+    return WORKSPACE(name=name, title=title, role=role)
+
+
+def _role_of(key: AccessKey, server: Service) -> KeyRole:
     """Return the effective role of a key: a read-only server allows nothing but reading."""
     return KeyRole.READ if server.config.read_only else key.role
 

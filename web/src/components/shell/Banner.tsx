@@ -1,0 +1,34 @@
+import { t } from "../../i18n";
+import { isLocked, needsKey } from "../../state/access";
+import { isAway } from "../../state/connection";
+import { Button } from "../Button";
+
+/** Says above every page that the server is away, or wants a key. */
+export function Banner() {
+  const words = t.value;
+  return (
+    <div class="banner" role="status">
+      {isAway.value ? (
+        <>
+          <span class="spinner" aria-hidden="true" />
+          {words.shell.away}
+        </>
+      ) : (
+        isLocked.value &&
+        !needsKey.value && (
+          <>
+            {words.access.title}
+            <Button
+              icon="key"
+              onClick={() => {
+                needsKey.value = true;
+              }}
+            >
+              {words.shell.enterKey}
+            </Button>
+          </>
+        )
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,91 @@
+import { useLayoutEffect, useState } from "preact/hooks";
+import { size, t } from "../../i18n";
+import { droppedFiles } from "../../pages/library/files";
+import { addFiles, sendingError, underway } from "../../pages/library/sending";
+import { isAway } from "../../state/connection";
+import { Button } from "../Button";
+import { ErrorState } from "../ErrorState";
+import { Icon } from "../Icon";
+import { Progress } from "../Progress";
+import "./drop.css";
+
+/** Takes files that are dropped anywhere, and shows how far they are on their way. */
+export function Drop() {
+  const isOver = useDrop();
+  const words = t.value;
+  const now = underway.value;
+  const error = sendingError.value;
+  return (
+    <>
+      {isOver && (
+        <div class="drop-cover" aria-hidden="true">
+          <Icon name="upload" size={32} />
+          <span>{words.library.letGo}</span>
+        </div>
+      )}
+      {now && (
+        <section class="sending card" aria-label={words.library.sending(now.files)}>
+          <div class="row between">
+            <span>{words.library.sending(now.files)}</span>
+            <Button kind="quiet" onClick={now.stop}>
+              {words.common.cancel}
+            </Button>
+          </div>
+          <Progress done={now.sent} total={now.bytes} label={words.library.sending(now.files)} />
+          <span class="small muted number">
+            {isAway.value ? words.shell.away : words.common.of(size(now.sent), size(now.bytes))}
+          </span>
+        </section>
+      )}
+      {error && !now && (
+        <div class="sending">
+          <ErrorState error={error} />
+          <Button
+            icon="close"
+            onClick={() => {
+              sendingError.value = null;
+            }}
+          >
+            {words.common.close}
+          </Button>
+        </div>
+      )}
+    </>
+  );
+}
+
+/** Take what is dropped anywhere in the window, and return whether something hovers over it. */
+function useDrop(): boolean {
+  const [isOver, setOver] = useState(false);
+  // From the moment the frame is drawn: a file dropped before would replace the page.
+  useLayoutEffect(() => {
+    let depth = 0;
+    const enter = (into: number) => {
+      depth = Math.max(0, into);
+      setOver(depth > 0);
+    };
+    const handlers = {
+      dragenter: () => enter(depth + 1),
+      dragleave: () => enter(depth - 1),
+      dragover: () => undefined,
+      drop: (carried: DataTransfer) => {
+        enter(0);
+        droppedFiles(carried).then(addFiles, (error: Error) => {
+          sendingError.value = error;
+        });
+      },
+    };
+    const abort = new AbortController();
+    for (const [name, handle] of Object.entries(handlers)) {
+      const listen = (event: Event) => {
+        const carried = (event as DragEvent).dataTransfer;
+        if (!carried?.types.includes("Files")) return;
+        event.preventDefault();
+        handle(carried);
+      };
+      window.addEventListener(name, listen, { signal: abort.signal });
+    }
+    return () => abort.abort();
+  }, []);
+  return isOver;
+}

@@ -1,0 +1,161 @@
+import type { Signal } from "@preact/signals";
+import { t } from "../../i18n";
+import { accessKey, needsKey, useKey } from "../../state/access";
+import { announce } from "../../state/announcements";
+import { workspace } from "../../state/location";
+import {
+  type Language,
+  language,
+  type Theme,
+  theme,
+  usesLetterKeys,
+} from "../../state/preferences";
+import { Button, IconButton } from "../Button";
+import { Dialog } from "../Dialog";
+
+const THEMES: readonly Theme[] = ["system", "light", "dark"];
+const LANGUAGES: readonly Language[] = ["en", "zh", "zh-TW"];
+const LANGUAGE_NAMES: Record<Language, string> = {
+  en: "English",
+  zh: "简体中文",
+  "zh-TW": "繁體中文",
+};
+
+/** All that can be set: colours, language, keys; and how a program asks the same. */
+export function Settings({ onClose, openHelp }: { onClose: () => void; openHelp: () => void }) {
+  const words = t.value.shell;
+  return (
+    <Dialog title={words.settings} onClose={onClose}>
+      <div class="stack loose">
+        <div class="row wrap top">
+          <Choice legend={words.theme} options={THEMES} names={words.themes} chosen={theme} />
+          <Choice
+            legend={words.language}
+            options={LANGUAGES}
+            names={LANGUAGE_NAMES}
+            chosen={language}
+          />
+        </div>
+        <div class="row wrap between">
+          <label class="switch">
+            <input
+              type="checkbox"
+              role="switch"
+              aria-checked={usesLetterKeys.value}
+              checked={usesLetterKeys.value}
+              onChange={(event) => {
+                usesLetterKeys.value = event.currentTarget.checked;
+              }}
+            />
+            <span>{words.letterKeys}</span>
+          </label>
+          <Button kind="quiet" icon="keyboard" onClick={openHelp}>
+            {words.keys}
+          </Button>
+        </div>
+        <Program />
+      </div>
+    </Dialog>
+  );
+}
+
+interface ChoiceProps<T extends string> {
+  legend: string;
+  options: readonly T[];
+  names: Record<T, string>;
+  chosen: Signal<T>;
+}
+
+function Choice<T extends string>({ legend, options, names, chosen }: ChoiceProps<T>) {
+  return (
+    <fieldset class="segments">
+      <legend>{legend}</legend>
+      {options.map((option) => (
+        <label key={option}>
+          <input
+            type="radio"
+            name={legend}
+            checked={chosen.value === option}
+            onChange={() => {
+              chosen.value = option;
+            }}
+          />
+          <span>{names[option]}</span>
+        </label>
+      ))}
+    </fieldset>
+  );
+}
+
+const KEY = "YOUR_KEY";
+
+/** How a program asks the workspace that is shown. */
+function Program() {
+  const words = t.value.shell.program;
+  const here = workspace.value || "WORKSPACE";
+  const address = location.origin;
+  const question = words.question;
+  const key = accessKey.value;
+  const asked = `${address}/api/v1/workspaces/${encodeURIComponent(here)}/ask`;
+  const sends = key ? ` -H "Authorization: Bearer ${KEY}"` : "";
+  const headers = key ? `, headers={"Authorization": "Bearer ${KEY}"}` : "";
+  const body = JSON.stringify({ question });
+  const examples = {
+    curl: `curl ${asked}${sends} -H "Content-Type: application/json" -d '${body}'`,
+    Python: `httpx.post("${asked}", json=${body}${headers}).json()["data"]["answer"]`,
+    OpenAI: `OpenAI(base_url="${address}/v1", api_key="${key ? KEY : "none"}").chat.completions.create(model="${here}", messages=[{"role": "user", "content": "${question}"}])`,
+  };
+  return (
+    <section class="stack" aria-labelledby="program-title">
+      <h3 id="program-title">{words.title}</h3>
+      <dl class="stack tight">
+        <div class="row">
+          <dt class="muted">{words.address}</dt>
+          <dd class="row">
+            <code>{address}</code>
+            <Copy text={address} />
+          </dd>
+        </div>
+        <div class="row">
+          <dt class="muted">{words.key}</dt>
+          <dd class="row wrap">
+            {key ? words.hasKey : words.noKey}
+            <Button
+              icon="key"
+              onClick={() => {
+                if (key) useKey("", { stay: false });
+                else needsKey.value = true;
+              }}
+            >
+              {key ? t.value.shell.forgetKey : t.value.shell.enterKey}
+            </Button>
+          </dd>
+        </div>
+      </dl>
+      <dl class="stack">
+        {Object.entries(examples).map(([name, code]) => (
+          <div key={name} class="stack tight">
+            <dt class="row between small muted">
+              {name}
+              <Copy text={code} />
+            </dt>
+            <dd class="program-line">
+              <code>{code}</code>
+            </dd>
+          </div>
+        ))}
+      </dl>
+      <p class="small">
+        <a href="/docs" target="_blank" rel="noopener">
+          {words.docs}
+        </a>
+      </p>
+    </section>
+  );
+}
+
+function Copy({ text }: { text: string }) {
+  const words = t.value.common;
+  const copy = () => navigator.clipboard.writeText(text).then(() => announce(words.copied));
+  return <IconButton icon="copy" label={words.copy} onClick={copy} />;
+}
