@@ -439,7 +439,7 @@ def test_an_error_in_the_middle_leaves_the_graph_as_it_was(small, monkeypatch):
     def fail(*_):
         raise RuntimeError("in the middle")
 
-    monkeypatch.setattr(module, "outdate_communities", fail)
+    monkeypatch.setattr(module, "refresh_entities", fail)
     for kind, entity, said in STEPS[:1] + STEPS[3:4] + STEPS[6:7] + STEPS[8:9]:
         with pytest.raises(RuntimeError, match="in the middle"):
             small.graph.correct(kind, entity, **said)
@@ -452,7 +452,7 @@ import os, signal, sys, knotwork
 from knotwork._extensions.graphs import corrections
 settings = knotwork.load_settings(overrides={"embedding.model": "hashing:4"}, environ={}).settings
 with knotwork.open(sys.argv[1], settings=settings) as base:
-    corrections.outdate_communities = lambda _: os.kill(os.getpid(), signal.SIGKILL)
+    corrections.refresh_entities = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
     base.graph.correct(*sys.argv[2:4], **dict(item.split("=") for item in sys.argv[4:]))
 """
 

@@ -93,6 +93,9 @@ REASONS: Mapping[Reason, str] = {
 _KEEPS_NAMES = frozenset({"rename", "retype", "pin"})
 """The kinds of which the comparison of names does not depend."""
 
+_KEEPS_COMMUNITIES = frozenset({"merge", "split", "pin"})
+"""The kinds that leave communities as they are, or of which they see what to do themselves."""
+
 _SHOWN_IDS = 8
 _LONGEST = 500
 _STATED_ABOUT = 0.5
@@ -363,7 +366,7 @@ class Corrections:
         if correction.kind not in _KEEPS_NAMES:
             self._touch(correction)
         refresh_entities(self._store, before, self._embedding or None)
-        if correction.kind != "pin":
+        if correction.kind not in _KEEPS_COMMUNITIES:
             outdate_communities(self._store)
 
     def _statement(self, correction: Correction) -> Prepared:
