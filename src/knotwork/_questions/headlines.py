@@ -93,7 +93,8 @@ def fit_kind(
         return Fit.OTHER
     if kind.types:
         return _fit_name(name, question, held, frozenset(types))
-    fit = Fit.STATES if kind.shows.search(held) else Fit.OTHER
+    led = f"{before[-3:]}{held}" if before.endswith("at ") else held  # "at seven" is a time
+    fit = Fit.STATES if kind.shows.search(led) else Fit.OTHER
     if fit is Fit.OTHER and name in ("name", "setting"):
         return Fit.OPEN
     is_count = name == "count" and fit is Fit.STATES
