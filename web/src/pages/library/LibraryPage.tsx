@@ -5,6 +5,7 @@ import { ErrorState } from "../../components/ErrorState";
 import { PageHead } from "../../components/PageHead";
 import { count, t } from "../../i18n";
 import { announce } from "../../state/announcements";
+import { settled } from "../../state/jobs";
 import { useLoaded } from "../../state/loading";
 import { linkTo, workspace } from "../../state/location";
 import { mayWrite, revision, type WorkspaceDetails } from "../../state/workspaces";
@@ -24,7 +25,7 @@ import { WorkspaceList } from "./WorkspaceList";
 export default function LibraryPage() {
   const here = workspace.value;
   const details = useLoaded(
-    here ? `${here} ${revision.value}` : "",
+    here ? `${here} ${revision.value} ${settled.value}` : "",
     (signal) =>
       take(
         api.GET("/api/v1/workspaces/{workspace}", {
