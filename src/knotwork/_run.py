@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 import time
 import warnings
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Collection, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -240,13 +240,21 @@ def listening(listener: Callable[[FilePart], None]) -> Iterator[None]:
 
 @contextmanager
 def phase(start: float, end: float) -> Iterator[None]:
-    """Take what the block reports as the part from ``start`` to ``end`` of the work on a file."""
+    """Take what the block reports as the part from ``start`` to ``end`` of the work around it."""
     global _phase  # noqa: PLW0603
-    outer, _phase = _phase, (start, end)
+    outer = first, last = _phase
+    _phase = first + (last - first) * start, first + (last - first) * end
     try:
         yield
     finally:
         _phase = outer
+
+
+def reported(items: Collection[T]) -> Iterator[T]:
+    """Yield the items, and report how many of them are done."""
+    for number, item in enumerate(items):
+        report_share(number, len(items), counted=False)
+        yield item
 
 
 def report_share(done: float, total: float, *, counted: bool = True) -> None:

@@ -32,7 +32,9 @@ def test_the_steps_of_reading_share_one_measure_and_only_parts_that_have_names_a
         report_share(3, 6)
     with phase(0.5, 1.0):
         report_share(3, 6, counted=False)
-    assert heard == [FilePart(0.25, 3, 6), FilePart(0.75)]
+    with phase(0.5, 1.0), phase(0.5, 1.0):
+        report_share(1, 2, counted=False)
+    assert heard == [FilePart(0.25, 3, 6), FilePart(0.75), FilePart(0.875)]
 
 
 def test_a_listener_is_not_called_more_than_it_can_show(monkeypatch):

@@ -361,9 +361,9 @@ class Recipe:
 
 
 _PAGED = tuple(s for name in ("pdf", "picture", "audio") for s in FORMATS[name].suffixes)
-_PHASES_OF_PAGES = (0.7, 0.8)
+_PHASES_OF_PAGES = (0.7, 0.75)
 """Shares of the work on such a file after which it is loaded, and split."""
-_PHASES = (0.05, 0.35)
+_PHASES = (0.05, 0.15)
 """The same for text, whose loading takes little time."""
 
 

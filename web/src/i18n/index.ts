@@ -92,7 +92,7 @@ export function day(time: string): string {
 /** Write a size in bytes. */
 export function size(bytes: number): string {
   const units = ["kilobyte", "megabyte", "gigabyte"] as const;
-  let value = bytes / 1000;
+  let value = bytes > 0 ? Math.max(bytes / 1000, 0.1) : 0;
   let step = 0;
   while (value >= 1000 && step < units.length - 1) {
     value /= 1000;

@@ -57,4 +57,46 @@ describe("the time that is left", () => {
     expect(Math.max(...shown.slice(shown.indexOf(lowest)))).toBeLessThan(2 * lowest);
     expect(pace?.leftS).toBeNull();
   });
+
+  it("of a real job falls, never doubles, and is not shown at the end", () => {
+    let pace: Pace | null = null;
+    const shown: number[] = [];
+    for (const row of HANDBOOK.trim().split("\n")) {
+      const [seconds, stage = "", ...counts] = row.split(" ");
+      const [done = 0, total = 0, bytes = 0, bytesTotal = 0, chunks = 0, expected = 0] =
+        counts.map(Number);
+      const at = Number(seconds);
+      pace = follow(pace, { seconds: at, stage, done, total, bytes, bytesTotal, chunks, expected });
+      if (at >= 20 && pace.leftS !== null) shown.push(Math.max(pace.leftS, 10));
+    }
+    expect(shown.length).toBeGreaterThan(8);
+    const rises = shown.map((left, index) => left / Math.min(...shown.slice(0, index + 1)));
+    expect(Math.max(...rises)).toBeLessThan(1.2);
+    expect(pace?.leftS).toBeNull();
+  });
 });
+
+/** A job of 127 files of HTML on two busy cores: seconds, stage, files, bytes, passages. */
+const HANDBOOK = `
+18.5 discover 0 127 0 0 0 0
+21.1 load 0 127 29289 2312376 0 2312
+24.2 store 1 127 83684 2312376 76 2140
+26.8 load 1 127 348567 2312376 76 1421
+29.4 embed 2 127 398110 2312376 188 1421
+32.0 load 12 127 760157 2312376 188 1513
+35.7 embed 12 127 946922 2312376 316 1552
+38.7 store 13 127 946922 2312376 412 1552
+41.4 load 50 127 1198983 2312376 689 1601
+44.0 load 50 127 1382009 2312376 689 1620
+47.0 store 51 127 1382009 2312376 817 1620
+50.7 store 63 127 1382009 2312376 931 1620
+53.4 embed 71 127 1783330 2312376 1059 1646
+56.4 embed 84 127 1783330 2312376 1187 1646
+59.0 load 92 127 1904024 2312376 1192 1648
+62.5 embed 92 127 1984364 2312376 1256 1641
+65.0 embed 97 127 1984364 2312376 1352 1641
+68.4 store 98 127 1984364 2312376 1407 1641
+71.3 embed 111 127 2312376 2312376 1567 1647
+74.0 store 112 127 2312376 2312376 1647 1647
+74.2 communities 0 0 0 0 0 0
+`;

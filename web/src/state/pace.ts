@@ -71,11 +71,21 @@ export function follow(pace: Pace | null, sample: Sample): Pace {
   };
 }
 
-/** Return how much of a step is done, from 0 to 1: the least that anything shows. */
-export function shareOf(sample: Sample, step = "read"): number {
+function shareOf(sample: Sample, step: string): number {
+  return Math.min(1, ...sharesOf(sample, step));
+}
+
+/** Return how much of a step is done, from 0 to 1, by each thing that shows it. */
+function sharesOf(sample: Sample, step: string): number[] {
   const shares = [];
   if (step === "read" && sample.bytesTotal > 0) shares.push(sample.bytes / sample.bytesTotal);
   if (step === "read" && sample.expected > 0) shares.push(sample.chunks / sample.expected);
-  if (shares.length === 0 && sample.total > 0) shares.push(sample.done / sample.total);
-  return shares.length === 0 ? 0 : Math.min(1, ...shares);
+  if (shares.length > 0) return shares;
+  return [sample.total > 0 ? sample.done / sample.total : 0];
+}
+
+/** Return how far a bar is, from 0 to 1: what is read and what is finished count alike. */
+export function barOf(sample: Sample): number {
+  const shares = sharesOf(sample, READING.has(sample.stage) ? "read" : sample.stage);
+  return Math.min(1, shares.reduce((sum, share) => sum + share, 0) / shares.length);
 }

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from knotwork._cancellation import checked
-from knotwork._run import report_share
+from knotwork._run import phase, reported
 from knotwork._text.names import normal_form, without_suffix
 from knotwork._text.sentences import split_sentences
 from knotwork._transform.rules.aboutness import (
@@ -108,15 +108,16 @@ class RuleExtractor:
     def extract(self, document: Document, chunks: Sequence[Chunk]) -> list[Extraction]:
         """Return one extraction per leaf chunk of one document, in order."""
         leaves = [chunk for chunk in chunks if not chunk.is_parent]
-        reading = DocumentReading(
-            document, leaves, dictionary=self.dictionary, settings=self.settings
-        )
+        with phase(0.0, 0.7):
+            reading = DocumentReading(
+                document, leaves, dictionary=self.dictionary, settings=self.settings
+            )
         extractions: list[Extraction] = []
         before: Chunk | None = None
-        for number, chunk in enumerate(checked(leaves)):
-            report_share(number, len(leaves), counted=False)
-            extractions.append(_ChunkReading(reading, chunk, before).extraction())
-            before = chunk
+        with phase(0.7, 1.0):
+            for chunk in checked(reported(leaves)):
+                extractions.append(_ChunkReading(reading, chunk, before).extraction())
+                before = chunk
         return extractions
 
 
@@ -323,7 +324,8 @@ class DocumentReading:
         self._surfaces: dict[str, str] | None = None
         self.settings = settings
         self.dictionary = dictionary
-        self.sentences = _read_sentences(document, chunks)
+        with phase(0.0, 0.35):
+            self.sentences = _read_sentences(document, chunks)
         self.columns = _columns_of_rows(document)
         """The names of the columns of each row of a table that has them."""
         english = [s for s in self.sentences.values() if isinstance(s, EnglishSentence)]
@@ -346,7 +348,8 @@ class DocumentReading:
         }
         self.entities = {normal_form(entry.term) for entry in dictionary.entries}
         """Normal forms of the names that are entities; the others are keywords."""
-        self.names = self._find_names()
+        with phase(0.4, 0.9):
+            self.names = self._find_names()
         self.types = self._find_types(document)
         self._name_defined()
         self.aliases, self.surnames = self._find_aliases()
@@ -400,7 +403,7 @@ class DocumentReading:
     def _find_names(self) -> dict[Span, list[Occurrence]]:
         names: dict[Span, list[Occurrence]] = {}
         nouns: dict[Span, list[Occurrence]] = {}
-        for span, sentence in checked(self.sentences.items()):
+        for span, sentence in checked(reported(self.sentences.items())):
             place = self._places[span]
             if isinstance(sentence, HanSentence):
                 names[span], nouns[span] = find_han_names(sentence)
@@ -536,9 +539,9 @@ def _columns_of_rows(document: Document) -> dict[Span, str]:
     return found
 
 
-def _read_sentences(document: Document, chunks: Iterable[Chunk]) -> dict[Span, AnySentence]:
+def _read_sentences(document: Document, chunks: Sequence[Chunk]) -> dict[Span, AnySentence]:
     sentences: dict[Span, AnySentence] = {}
-    for chunk in checked(chunks):
+    for chunk in checked(reported(chunks)):
         for span in _spans_of(chunk):
             if span not in sentences:
                 sentences[span] = _read_sentence(document.text[span.start : span.end], span.start)

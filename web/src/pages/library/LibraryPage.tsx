@@ -2,6 +2,7 @@ import { api, take } from "../../api/client";
 import { ErrorState } from "../../components/ErrorState";
 import { PageHead } from "../../components/PageHead";
 import { t } from "../../i18n";
+import { settled } from "../../state/jobs";
 import { useShortcuts } from "../../state/keys";
 import { useLoaded } from "../../state/loading";
 import { linkTo, workspace } from "../../state/location";
@@ -20,7 +21,7 @@ import { WorkspaceList } from "./WorkspaceList";
 export default function LibraryPage() {
   const here = workspace.value;
   const details = useLoaded(
-    here ? `${here} ${revision.value}` : "",
+    here ? `${here} ${revision.value} ${settled.value}` : "",
     (signal) =>
       take(
         api.GET("/api/v1/workspaces/{workspace}", {

@@ -13,7 +13,7 @@ import {
   type Progress as Reported,
 } from "../../state/jobs";
 import { workspace } from "../../state/location";
-import { shareOf } from "../../state/pace";
+import { barOf } from "../../state/pace";
 import { mayWrite } from "../../state/workspaces";
 import { sayPart } from "./FileState";
 import { fileName } from "./listing";
@@ -86,9 +86,7 @@ function Bar({ label }: { label: string }) {
 
 /** Return how much is done of how much; of 0 if that is not known. */
 export function measure(reported: Reported): readonly [number, number] {
-  const share = COUNTS_DOCUMENTS.has(reported.stage)
-    ? shareOf(reported)
-    : reported.done / (reported.total || 1);
+  const share = barOf(reported);
   return share > 0 ? [share, 1] : [0, 0];
 }
 
