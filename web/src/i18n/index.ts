@@ -71,3 +71,11 @@ export function duration(seconds: number): string {
   if (seconds < 5400) return write(seconds / 60, "minute");
   return write(seconds / 3600, "hour", 1);
 }
+
+/** Write a time of a recording, as `1:05` or `1:02:03`. */
+export function clock(seconds: number): string {
+  const whole = Math.floor(seconds);
+  const parts = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60, whole % 60];
+  const shown = parts[0] ? parts : parts.slice(1);
+  return shown.map((part, index) => String(part).padStart(index ? 2 : 1, "0")).join(":");
+}

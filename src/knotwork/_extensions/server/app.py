@@ -29,6 +29,7 @@ from knotwork._extensions.server.routes import (
     jobs,
     openai,
     operations,
+    originals,
     workspaces,
 )
 from knotwork._extensions.server.routes.openai import OpenAIError
@@ -39,7 +40,7 @@ from knotwork.errors import KnotworkError
 API = "/api/v1"
 _ROUTES = (
     *(workspaces.router, documents.router, jobs.router, ask.router, ask.memories, graph.router),
-    evaluations.router,
+    *(evaluations.router, originals.router),
 )
 Responses = dict[int | str, dict[str, Any]]
 _MOST_BODY_BYTES = 1 * MEGABYTE
