@@ -131,9 +131,9 @@ def _fill_sources(path: Path, folder: Path) -> None:
     second = ["The pump house was built in 1921 from", "red brick, and burnt down in 1944."]
     (folder / "house.pdf").write_bytes(make_pdf([filling, second], title="Pump house"))
     (folder / "talk.wav").write_bytes(sound_file(tone(8.0), ".wav"))
-    heard = ScriptedTranscriber([words(SAID)])
+    heard = ScriptedTranscriber([[words(SAID)]])
     settings = load_settings(
-        overrides={"embedding.model": EMBEDDER, "index.workers": "0"}, environ={}
+        overrides={"embedding.model": EMBEDDER, "index.workers": 0}, environ={}
     ).settings
     with (
         patch.object(speech, "open_transcriber", lambda source: heard),
