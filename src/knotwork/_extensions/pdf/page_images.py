@@ -8,7 +8,7 @@ from __future__ import annotations
 import struct
 import unicodedata
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from itertools import islice, takewhile
 from operator import eq
@@ -73,7 +73,11 @@ def prepare() -> None:
 
 def run(task: Task, _shared: object) -> Any:  # noqa: ANN401
     """Run a task. Raises what its function raises."""
-    functions = {"measure": measure_pages, "draw": draw_page, "find": find_boxes}
+    functions: dict[str, Callable[..., Any]] = {
+        "measure": measure_pages,
+        "draw": draw_page,
+        "find": find_boxes,
+    }
     data = task.file if isinstance(task.file, bytes) else task.file.read_bytes()
     return functions[task.function](Source(task.uri, data), *task.arguments)
 
@@ -99,7 +103,8 @@ def draw_page(source: Source, number: int, width: int) -> bytes:
         longest = max(wide, high) * _scale(source, wide, high, width)
         return _png(np.asarray(flattened(shrunk(picture[1], max(1, round(longest))))))
     with open_pdf(source) as document, PDFIUM_LOCK, _page(source, document, number) as page:
-        scale = _scale(source, *page.get_size(), width)
+        wide, high = page.get_size()
+        scale = _scale(source, wide, high, width)
         with closing(page.render(scale=scale, rev_byteorder=True)) as bitmap:
             return _png(bitmap.to_numpy())
 
@@ -252,8 +257,8 @@ def _box(page: Any, text: Any, number: int) -> Box | None:  # noqa: ANN401
         pdfium.FPDF_PageToDevice(page, 0, 0, _DEVICE, _DEVICE, 0, across, up, x, y)
         corners.append((x.value / _DEVICE, y.value / _DEVICE))
     (left, right), (top, bottom) = (sorted(edges) for edges in zip(*corners, strict=True))
-    shown = tuple(min(max(edge, 0.0), 1.0) for edge in (left, top, right, bottom))
-    return shown if shown[0] < shown[2] and shown[1] < shown[3] else None
+    is_shown = left < right and top < bottom and left < 1 and top < 1 and right > 0 and bottom > 0
+    return (max(left, 0.0), max(top, 0.0), min(right, 1.0), min(bottom, 1.0)) if is_shown else None
 
 
 def _add(boxes: list[Box], box: Box) -> None:
@@ -264,7 +269,7 @@ def _add(boxes: list[Box], box: Box) -> None:
         common = min(last[3], box[3]) - max(last[1], box[1])
         is_near = last[0] - height <= box[0] <= last[2] + _APART * height
         if common > _SAME_LINE * height and is_near:
-            low, high = map(min, last[:2], box[:2]), map(max, last[2:], box[2:])
-            boxes[-1] = (*low, *high)
+            left, top = min(last[0], box[0]), min(last[1], box[1])
+            boxes[-1] = (left, top, max(last[2], box[2]), max(last[3], box[3]))
             return
     boxes.append(box)
