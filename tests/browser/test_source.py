@@ -146,6 +146,32 @@ def test_the_reader_takes_the_focus_and_gives_it_back(visit):
     page.wait_for_function("() => document.activeElement.matches('button.chip')")
 
 
+def test_citations_are_stepped_through_by_keys_in_the_reader(visit):
+    page = visit.open(f"/{SAMPLE_WORKSPACE}/ask?q=Which+buoy+was+lost+in+Storm+Ondine%3F")
+    chips = page.locator("button.chip")
+    chips.nth(1).wait_for()
+    chips.first.click()
+    page.locator(".reader mark").first.wait_for()
+    for key, number in (("j", 2), ("k", 1)):
+        page.keyboard.press(key)
+        page.wait_for_url(f"**cite={number}**")
+        page.locator(".reader mark").first.wait_for()
+    visit.check_access()
+
+
+def test_the_reader_shows_pages_too(visit):
+    page = visit.open(f"/{SOURCES_WORKSPACE}/ask?q=When+was+the+pump+house+built%3F")
+    page.get_by_role("button", name="Pump house").first.click()
+    reader = page.locator(".reader")
+    reader.get_by_text("house.pdf").wait_for()
+    reader.get_by_text("Page", exact=True).click()
+    reader.get_by_role("img", name="Page 2").wait_for()
+    reader.locator(".page mark").first.wait_for()
+    visit.check_access()
+    page.keyboard.press("Escape")
+    reader.wait_for(state="detached")
+
+
 def test_the_outline_leads_to_a_heading_and_shows_where_one_is(visit):
     address, _ = find(visit, "manual.md")
     page = visit.open(address)

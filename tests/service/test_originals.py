@@ -6,11 +6,12 @@ import os
 import struct
 
 import pytest
-from tests.indexing.office_files import make_pdf, make_zip, printed
+from tests.indexing.office_files import draw_page, make_pdf, make_picture, make_zip, printed
 from tests.service.serving import API, add_key, await_job, make_settings, open_client, upload
 
 from knotwork._extensions.server import originals
 from knotwork._extensions.server.server import ServerConfig
+from knotwork._indexing.loaders.loader import can_recognise
 
 pytestmark = pytest.mark.slow
 
@@ -134,6 +135,22 @@ def test_the_lines_of_a_passage_are_found_on_its_page(new):
     assert new.get(f"{address}/boxes", params={"start": 5, "end": 5}).status_code == 422
     far = new.get(f"{address}/boxes", params={"start": 10**6, "end": 10**6 + 9})
     assert far.json()["data"]["boxes"] == []
+
+
+@pytest.mark.skipif(not can_recognise(), reason="the extra `ocr` is not installed")
+def test_a_scan_is_shown_with_the_lines_that_were_recognised(new):
+    lines = ["The keeper of the light was Ivo Brandt.", "He lived in the town of Marrow."]
+    scan = make_picture(draw_page([(120, 200 + 60 * n, line) for n, line in enumerate(lines)]))
+    address = send(new, {"scan.png": scan})["scan.png"]
+    assert size_of(new.get(f"{address}/pages/1.png", params={"width": 620}).content) == (620, 877)
+    (box,) = boxes_of(new, address, "town of Marrow")
+    (above,) = boxes_of(new, address, "keeper of the light")
+    assert box["page"] == 1
+    assert above["edges"][3] <= box["edges"][1] + 0.01
+    original = new.get(f"{address}/original")
+    assert original.content == scan
+    assert original.headers["content-type"] == "image/png"
+    assert original.headers["content-disposition"].startswith("inline")
 
 
 def test_a_file_in_an_archive_is_read_from_it(new):
