@@ -105,7 +105,9 @@ _BOOK = """<!doctype html><title>Pump book</title><h1>Pump book</h1>
 
 _EVIL = """# Evil manual
 
-<script>alert(1)</script> **Click** [here](javascript:alert(2)) or ![x](x" onerror="alert(3)).
+<script>alert(1)</script>
+
+**Click** [here](javascript:alert(2)) or ![x](x" onerror="alert(3)).
 <img src=x onerror=alert(4)> <iframe src="https://example.com"></iframe>
 
 | <b onclick=alert(5)>a</b> | b |

@@ -26,8 +26,8 @@ const AROUND = 2;
 const ZOOMS = [0.5, 0.75, 1, 1.25, 1.5, 2, 3];
 /** The height of the tools above the pages. */
 const TOOLS = 44;
-/** Where a reader looks, below them. */
-const EYES = 40;
+/** Where a reader looks, and a mark is shown: as a share of the height. */
+const EYES = 1 / 3;
 const PAUSE_MS = 60;
 /** Pictures have widths in such steps, so that the server need not draw many of a page. */
 const STEP = 200;
@@ -44,6 +44,7 @@ export function PageView({ details, marks, at }: PageViewProps) {
   const [current, setCurrent] = useState(goal);
   const [zoom, setZoom] = useState(1);
   const [width, setWidth] = useState(0);
+  const arrived = useRef(-1);
   const listed = useLoaded(`${here} ${details.id}`, (signal) =>
     take(
       api.GET("/api/v1/workspaces/{workspace}/documents/{document}/pages", {
@@ -70,15 +71,16 @@ export function PageView({ details, marks, at }: PageViewProps) {
     const page = pageIn(box, number)?.getBoundingClientRect();
     if (!scroller || !page) return;
     const { top } = scroller.getBoundingClientRect();
-    const room = down ? scroller.clientHeight / 3 : TOOLS;
+    const room = down ? scroller.clientHeight * EYES : TOOLS;
     scroller.scrollTop += page.top + down * page.height - top - room;
+    arrived.current = scroller.scrollTop;
     setCurrent(number);
   };
   useEffect(() => {
     if (isReady) goTo(first?.page ?? goal, first?.edges[1]);
   }, [isReady, goal, first, at]);
   useMiddle(box, zoom);
-  useScrolled(box, setCurrent);
+  useScrolled(box, arrived, setCurrent);
   useEffect(() => {
     const observer = new ResizeObserver(() => setWidth(box.current?.clientWidth ?? 0));
     if (box.current) observer.observe(box.current);
@@ -209,14 +211,15 @@ function useKeys(box: Box, keys: Record<string, () => unknown>): void {
   }, []);
 }
 
-/** Say which page is read once scrolling pauses. */
-function useScrolled(box: Box, say: (page: number) => void): void {
+/** Say which page is read once scrolling pauses, but where the pages went by themselves. */
+function useScrolled(box: Box, arrived: { current: number }, say: (page: number) => void): void {
   useEffect(() => {
     const scroller = scrollerOf(box);
     let timer: ReturnType<typeof setTimeout> | undefined;
     const look = () => {
-      const { left, top, width } = scroller?.getBoundingClientRect() ?? new DOMRect();
-      const seen = document.elementFromPoint(left + width / 2, top + TOOLS + EYES);
+      if (scroller?.scrollTop === arrived.current) return;
+      const { left, top, width, height } = scroller?.getBoundingClientRect() ?? new DOMRect();
+      const seen = document.elementFromPoint(left + width / 2, top + height * EYES + 1);
       const page = seen?.closest<HTMLElement>("[data-page]");
       if (page) say(Number(page.dataset.page));
     };
