@@ -116,6 +116,7 @@ def test_pages_are_turned_and_enlarged_by_keys(visit):
     page.keyboard.press("+")
     page.get_by_text("125%").wait_for()
     assert page.locator("[data-page='1']").bounding_box()["width"] > 1.2 * before
+    assert page.locator("[data-page='1'] img").bounding_box()["width"] > 1.2 * before
     page.keyboard.press("-")
     page.get_by_text("100%").wait_for()
 
