@@ -106,10 +106,12 @@ __all__ = [
     "StageUsage",
     "Step",
     "Strength",
+    "StyledSpan",
     "Subgraph",
     "SubgraphSchema",
     "Support",
     "Table",
+    "TextStyle",
     "TimeSpan",
     "TimedSpan",
     "Usage",
@@ -248,6 +250,21 @@ class BoxedSpan(NamedTuple):
     bottom: float
 
 
+class TextStyle(StrEnum):
+    """How words are set apart in their line."""
+
+    STRONG = "strong"
+    EMPHASIS = "emphasis"
+    CODE = "code"
+
+
+class StyledSpan(NamedTuple):
+    """Words that a document sets apart; its text has no marks for them."""
+
+    span: Span
+    style: TextStyle
+
+
 class Link(NamedTuple):
     """Words of a document that lead to another one, or to a part of one.
 
@@ -367,7 +384,7 @@ class Document:
     ``tables`` are those that a loader read; they are stored beside the index, not in it. ``times``
     say when the parts of a recording are spoken, in the order of the text. ``boxes`` say where the
     lines of scanned pages and pictures are, in the order of the text. ``links`` lead to other
-    documents, and ``anchors`` are what links to this one may name.
+    documents, ``anchors`` are what links to this one may name, and ``styles`` say how words look.
     """
 
     uri: str
@@ -383,6 +400,7 @@ class Document:
     boxes: tuple[BoxedSpan, ...] = ()
     links: tuple[Link, ...] = ()
     anchors: tuple[Anchor, ...] = ()
+    styles: tuple[StyledSpan, ...] = ()
 
     @property
     def id(self) -> str:
@@ -437,7 +455,8 @@ class Document:
         boxes = "\n".join(f"{b.span.start} {b[1:]}" for b in self.boxes)
         links = "\n".join(f"{link.span.start} {link[1:]}" for link in self.links)
         anchors = "\n".join(f"{anchor.start} {anchor.name}" for anchor in self.anchors)
-        return content_id(*parts, *filter(None, (times, boxes, links, anchors)))
+        styles = "\n".join(f"{s.span.start} {s.span.end} {s.style}" for s in self.styles)
+        return content_id(*parts, *filter(None, (times, boxes, links, anchors, styles)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -127,3 +127,11 @@ export function timeLeft(seconds: number | null): string {
   const step = seconds < 90 ? 5 : 60;
   return words.left(duration(Math.ceil(seconds / step) * step));
 }
+
+/** Write a time of a recording, as `1:05` or `1:02:03`. */
+export function clock(seconds: number): string {
+  const whole = Math.floor(seconds);
+  const parts = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60, whole % 60];
+  const shown = parts[0] ? parts : parts.slice(1);
+  return shown.map((part, index) => String(part).padStart(index ? 2 : 1, "0")).join(":");
+}

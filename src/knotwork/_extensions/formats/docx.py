@@ -31,6 +31,7 @@ from knotwork._extensions.formats.docx_markup import (
     mark_links,
     page_edges,
     size_of,
+    styles_of,
     text_of,
     value_of,
 )
@@ -171,6 +172,8 @@ class _Body:
                 self._writer.anchor(name)
         for words, target in links_of(element):
             self._writer.link(words, target)
+        for words, style, before in styles_of(element):
+            self._writer.style(words, style, after=before)
 
     def add_page_edges(self, document: Any) -> None:  # noqa: ANN401
         """Append the lines of headers and footers that are nowhere else."""

@@ -25,6 +25,7 @@ from knotwork._extensions.formats.office_markup import (
 )
 from knotwork._indexing.loaders.loader import whole_number
 from knotwork._indexing.loaders.titles_and_captions import is_monospaced_font
+from knotwork.records import TextStyle
 
 W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _HEADING_NAME = re.compile(r"(?:heading|überschrift|titre|标题|標題)\s*(\d)", re.IGNORECASE)
@@ -662,3 +663,34 @@ def links_of(element: Any) -> Iterator[tuple[str, str]]:  # noqa: ANN401
     for target, linked in groupby(runs, key=lambda run: run.get(_TARGET)):
         if target:
             yield "".join(t.text or "" for run in linked for t in run.iter(f"{W}t")), target
+
+
+_NAMED_STYLES = {"Strong": TextStyle.STRONG, "Emphasis": TextStyle.EMPHASIS}
+
+
+def styles_of(element: Any) -> Iterator[tuple[str, TextStyle, str]]:  # noqa: ANN401
+    """Yield words below an element that their runs set apart, and the text before them in their
+    paragraph.
+    """
+    for paragraph in element.iter(f"{W}p"):
+        runs = [
+            ("".join(t.text or "" for t in run.iter(f"{W}t")), _run_styles(run.find(f"{W}rPr")))
+            for run in paragraph.iter(f"{W}r")
+        ]
+        for style in TextStyle:
+            before = ""
+            for has_style, group in groupby(runs, key=lambda run: style in run[1]):
+                words = "".join(text for text, _ in group)
+                if has_style:
+                    yield words, style, before
+                before += words
+
+
+def _run_styles(run_properties: Any) -> set[TextStyle]:  # noqa: ANN401
+    if run_properties is None:
+        return set()
+    named = _NAMED_STYLES.get(value_of(run_properties, "rStyle"))
+    styles = {named} if named else set()
+    styles |= {TextStyle.STRONG} if is_on(run_properties, "b") else set()
+    styles |= {TextStyle.EMPHASIS} if is_on(run_properties, "i") else set()
+    return styles | ({TextStyle.CODE} if is_monospaced_font(font_of(run_properties)) else set())

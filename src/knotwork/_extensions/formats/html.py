@@ -48,7 +48,7 @@ from knotwork._indexing.loaders.loader import (
 )
 from knotwork._indexing.loaders.titles_and_captions import is_generic_title, run_in_term
 from knotwork._text.sentences import join_lines, without_wide_wraps
-from knotwork.records import BlockKind
+from knotwork.records import BlockKind, TextStyle
 
 _DECLARED = re.compile(rb"<meta[^>]{0,200}charset=[\"']?([\w.:-]{2,40})", re.IGNORECASE)
 
@@ -63,6 +63,11 @@ _LONGEST_TITLE = 500
 """A longer title of a box is text, as its end tag is missing."""
 _ENDS_SENTENCE = re.compile(r"[.!?:;。！？：；]['\"”’」』)）]*$")
 _BOLD = names("b strong")
+_STYLES = {
+    **dict.fromkeys(_BOLD, TextStyle.STRONG),
+    **dict.fromkeys(("em", "i", "cite", "dfn", "var"), TextStyle.EMPHASIS),
+    **dict.fromkeys(("code", "kbd", "samp", "tt"), TextStyle.CODE),
+}
 _NO_SHEETS: Mapping[str, str] = MappingProxyType({})
 _MIN_MAIN_LENGTH = 200
 _META = {
@@ -219,6 +224,7 @@ class _Walk:
         self._writer = writer
         self._place = place
         self._linked = 0  # the part of the running text where the open link begins
+        self._styled: list[int] = []  # the same of words that are set apart
         self._running: list[tuple[str, bool]] = []
         self._written = ""  # the number that begins the running text
         self._bold = 0
@@ -262,6 +268,8 @@ class _Walk:
 
     def _begin(self, element: Any, name: str) -> None:  # noqa: ANN401
         self._bold += name in _BOLD
+        if name in _STYLES:
+            self._styled.append(len(self._running))
         if _is_link(element, name):
             self._links += 1
             self._linked = len(self._running)
@@ -289,6 +297,15 @@ class _Walk:
             href = f"#{inside}#{part}" if part else f"#{inside}"
         if any(map(str.isalnum, words)):
             self._writer.link(words, href)
+
+    def _end_style(self, name: str) -> None:
+        """Record the words of an element that sets them apart, but for those in code."""
+        if name in _STYLES:
+            start = self._styled.pop()
+            if self._whole is None or name_of(self._whole) != "pre":
+                texts = [text for text, _ in self._running]
+                before = "".join(texts[:start])
+                self._writer.style("".join(texts[start:]), _STYLES[name], after=before)
 
     def _begin_block(self, element: Any, name: str) -> None:  # noqa: ANN401
         if name in _WHOLE:
@@ -332,6 +349,7 @@ class _Walk:
 
     def _finish(self, element: Any, name: str) -> None:  # noqa: ANN401
         self._bold -= name in _BOLD
+        self._end_style(name)
         if _is_link(element, name):
             self._links -= 1
             self._link(element, "".join(text for text, _ in self._running[self._linked :]))
@@ -450,6 +468,8 @@ class _Walk:
             self._name_place(inner, name)
             if _is_link(inner, name):
                 self._link(inner, _text_of(inner))
+            if name in _STYLES:
+                self._writer.style(_text_of(inner), _STYLES[name])
         captions = [_text_of(caption) for caption in table.iter("{*}caption")]
         for inner in reversed([*table.iterdescendants("{*}table")]):
             lines = [[*map(_text_of, _cells(row))] for row in inner.iter("{*}tr")]

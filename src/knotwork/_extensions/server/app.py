@@ -31,6 +31,7 @@ from knotwork._extensions.server.routes import (
     jobs,
     openai,
     operations,
+    originals,
     threads,
     workspaces,
 )
@@ -42,7 +43,7 @@ from knotwork.errors import KnotworkError
 API = "/api/v1"
 _ROUTES = (
     *(workspaces.router, documents.router, jobs.router, ask.router, ask.memories, graph.router),
-    *(corrections.router, evaluations.router, guide.router, threads.router),
+    *(corrections.router, evaluations.router, guide.router, originals.router, threads.router),
 )
 Responses = dict[int | str, dict[str, Any]]
 _MOST_BODY_BYTES = 1 * MEGABYTE

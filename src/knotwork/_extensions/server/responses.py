@@ -74,7 +74,7 @@ def _last_part(found: re.Match[str]) -> str:
 
 _PAGE_POLICY = (
     "default-src 'self'; script-src 'self'; style-src 'self' 'unsafe-inline'; "
-    "img-src 'self' data: blob:; object-src 'none'; base-uri 'none'; "
+    "img-src 'self' data: blob:; media-src 'self' blob:; object-src 'none'; base-uri 'none'; "
     "form-action 'self'; frame-ancestors 'none'"
 )
 _DATA_POLICY = (

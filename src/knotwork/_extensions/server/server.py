@@ -42,6 +42,7 @@ from knotwork._extensions.server.keys import (
 from knotwork._extensions.server.limits import ByteQuota, QuietLog, RateLimiter, Threads
 from knotwork._extensions.server.memories import OffersOfKeys
 from knotwork._extensions.server.observability import Metrics
+from knotwork._extensions.server.originals import PageDrawer
 from knotwork._extensions.server.private_files import place_name
 from knotwork._extensions.server.workspaces import DEFAULT_WORKSPACE, INDEX_SUFFIX, Workspaces
 from knotwork._extensions.watching.watch import Watch
@@ -161,6 +162,7 @@ class Service:
         self.metrics = metrics or Metrics()
         self.closing = False
         self.offers = OffersOfKeys()
+        self.drawer = PageDrawer()
         self.records = self._open_records()
         self.jobs = JobRunner(self.workspaces, self.records, most=limits.jobs)
         self.watches = [
@@ -265,6 +267,7 @@ class Service:
         a crash, and the next server continues the job.
         """
         self.begin_closing()
+        self.drawer.close()
         if not self.jobs.close(wait_s=JOB_GRACE_S):
             _log.warning(
                 "a job did not stop within %g s; the next start runs it again", JOB_GRACE_S

@@ -210,6 +210,7 @@ def check_content(content: Content) -> None:
     for link in content.links:
         _check_span(link.span, text)
     assert all(0 <= anchor.start <= len(text) for anchor in content.anchors)
+    assert all(text[span.start : span.end].strip() for span, _ in content.styles)
 
 
 def check_blocks(content: Content) -> None:

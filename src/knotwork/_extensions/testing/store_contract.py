@@ -31,6 +31,8 @@ from knotwork.records import (
     Relation,
     Section,
     Span,
+    StyledSpan,
+    TextStyle,
     TimedSpan,
     content_id,
     entity_id,
@@ -62,8 +64,8 @@ def sample_document(
 ) -> tuple[Document, list[Section], list[Chunk]]:
     """Return a document with one chunk per text, all in one section below the root.
 
-    ``with_parent`` adds a parent chunk of all of them, ``with_blocks`` a definition, a time and a
-    box around the whole text.
+    ``with_parent`` adds a parent chunk of all of them, ``with_blocks`` a definition, a time, a box
+    and a style of the whole text.
     """
     text = "\n".join(texts)
     whole = Span(0, len(text))
@@ -73,6 +75,7 @@ def sample_document(
     metadata, pages = {"author": "A. N. Other"}, (Page("1", 0),)
     times = (TimedSpan(Span(0, len(text)), 1.25, 3_600.5),) if with_blocks else ()
     boxes = (BoxedSpan(Span(0, len(text)), 0.1, 0.25, 0.9, 0.5),) if with_blocks else ()
+    styles = (StyledSpan(Span(0, len(text)), TextStyle.CODE),) if with_blocks else ()
     document = Document(
         uri,
         text,
@@ -84,6 +87,7 @@ def sample_document(
         pages,
         times=times,
         boxes=boxes,
+        styles=styles,
     )
     root = Section(content_id(uri, "root"), document.id, None, 0, 0, title, Span(0, len(text)))
     part = Section(content_id(uri, "part"), document.id, root.id, 1, 1, "Part", Span(0, len(text)))

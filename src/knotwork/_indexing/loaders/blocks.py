@@ -3,7 +3,7 @@
 A loader calls one method for each block that it reads. A BlockWriter appends the block to the text
 and records its span, so that all formats have one text form: headings after ``#``, items after
 their marks, tables with bars, code in fences. Inline markup is not written: the text of a paragraph
-is what a reader sees.
+is what a reader sees, and how its words look is recorded beside it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,9 @@ from knotwork.records import (
     Link,
     Page,
     Span,
+    StyledSpan,
     Table,
+    TextStyle,
     TimedSpan,
     block_order,
 )
@@ -53,6 +55,8 @@ BULLET = "-"
 _LINE_END_SPACE = re.compile(r"(?<![ \t\u00a0])[ \t\u00a0]++(?=\n)")
 _LINK_ROOM = 50_000
 """Characters within which the words of a link are looked for."""
+_STYLE_CONTEXT = 40
+"""Characters before words that are set apart, by which they are found."""
 _SPACE = re.compile(r"\s")
 _FENCE = re.compile(r"^[ \t]*(`{3,})", re.MULTILINE)
 _BAR = re.compile(r"(?<!\\)\|")
@@ -120,6 +124,7 @@ class BlockWriter:
         self.link_lines: list[Span] = []
         self._links: list[tuple[int, str, str]] = []  # from where to look for which words
         self._anchors: list[Anchor] = []
+        self._styles: list[tuple[int, str, int, TextStyle]] = []
         self.times: list[TimedSpan] = []
         self.boxes: list[BoxedSpan] = []
         self.pictures: list[DescribablePicture] = []
@@ -150,6 +155,14 @@ class BlockWriter:
     def anchor(self, name: str) -> None:
         """Record the name of the place that is written next."""
         self._anchors.append(Anchor(name, self._length))
+
+    def style(self, words: str, style: TextStyle, *, after: str = "") -> None:
+        """Record that words of the text written next are set apart; ``after`` is what precedes them
+        in their paragraph. Words of one style are recorded in the order of the text.
+        """
+        if line := clean_line(words):
+            known = clean_line(after.rpartition("\n")[2][-_STYLE_CONTEXT:] + words)
+            self._styles.append((self._length, known, len(line), style))
 
     def heading(self, level: int, title: str) -> Span:
         """End all open blocks, append a heading, and begin its section; levels count from 1.
@@ -465,7 +478,23 @@ class BlockWriter:
             pictures=tuple(self.pictures),
             links=tuple(self._found_links()),
             anchors=tuple(anchor for anchor in self._anchors if anchor.start < self._length),
+            styles=tuple(sorted(self._found_styles())),
         )
+
+    def _found_styles(self) -> Iterator[StyledSpan]:
+        """Yield the words set apart that were written, each behind the one before of its style."""
+        text = _SPACE.sub(" ", self.text) if self._styles else ""
+        ends: dict[TextStyle, int] = {}
+        for position, known, length, style in dict.fromkeys(self._styles):
+            least, most = max(position, ends.get(style, 0)), position + _LINK_ROOM
+            before = len(known) - length
+            place = text.find(known, max(position, least - before), most)
+            if place < 0:  # the text before them is written in another way
+                place, before = text.find(known[before:], least, most), 0
+            if place >= 0:
+                span = Span(place + before, place + before + length)
+                ends[style] = span.end
+                yield StyledSpan(span, style)
 
     def _found_links(self) -> Iterator[Link]:
         """Yield the links whose words were written, each behind the link before."""

@@ -20,7 +20,17 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from knotwork._text.visible import visible_text
 from knotwork.errors import LoadError
-from knotwork.records import Anchor, Block, BoxedSpan, Link, Page, Span, Table, TimedSpan
+from knotwork.records import (
+    Anchor,
+    Block,
+    BoxedSpan,
+    Link,
+    Page,
+    Span,
+    StyledSpan,
+    Table,
+    TimedSpan,
+)
 
 MEGABYTE = 1_000_000
 TEXT_FACTOR = 4
@@ -106,7 +116,7 @@ class Content:
     ``link_lines`` are the spans of blocks that consist of links alone, ``times`` say when parts of
     a recording are spoken, ``boxes`` where the lines of scanned pages and pictures are.
     ``pictures`` wait for a description, which has a placeholder in the text. The targets of
-    ``links`` are as the file has them.
+    ``links`` are as the file has them, and ``styles`` say how words look.
     """
 
     text: str
@@ -122,12 +132,13 @@ class Content:
     pictures: tuple[DescribablePicture, ...] = ()
     links: tuple[Link, ...] = ()
     anchors: tuple[Anchor, ...] = ()
+    styles: tuple[StyledSpan, ...] = ()
 
 
 def keep_parts(content: Content, parts: Sequence[tuple[Span, str]]) -> Content:
     """Return a content of these parts of its text, each with the text that it has from now on.
 
-    What has no text any more is left out: blocks, links, pages and boxes.
+    What has no text any more is left out: blocks, links, styles, pages and boxes.
     """
     written: list[str] = []
     starts, ends = [part.start for part, _ in parts], [part.end for part, _ in parts]
@@ -156,7 +167,7 @@ def keep_parts(content: Content, parts: Sequence[tuple[Span, str]]) -> Content:
                 if end > start:
                     yield item, Span(start, end)
 
-    def own(item: Block | BoxedSpan | Link) -> Span:
+    def own(item: Block | BoxedSpan | Link | StyledSpan) -> Span:
         return item.span
 
     def to_end(item: Page | Anchor) -> Span:
@@ -169,6 +180,7 @@ def keep_parts(content: Content, parts: Sequence[tuple[Span, str]]) -> Content:
         link_lines=tuple(span for _, span in moved(content.link_lines, lambda span: span)),
         links=tuple(link._replace(span=span) for link, span in moved(content.links, own)),
         anchors=tuple(a._replace(start=s.start) for a, s in moved(content.anchors, to_end)),
+        styles=tuple(styled._replace(span=span) for styled, span in moved(content.styles, own)),
         pages=tuple(replace(page, start=s.start) for page, s in moved(content.pages, to_end)),
         boxes=tuple(box._replace(span=span) for box, span in moved(content.boxes, own)),
     )

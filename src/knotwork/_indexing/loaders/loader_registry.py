@@ -359,6 +359,7 @@ def _make_document(uri: str, content: Content) -> Document:
         boxes=content.boxes,
         links=find_links(uri, content),
         anchors=content.anchors,
+        styles=content.styles,
     )
 
 

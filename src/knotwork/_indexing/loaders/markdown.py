@@ -32,7 +32,7 @@ from knotwork._indexing.loaders.titles_and_captions import (
 from knotwork._registry import PARTS
 from knotwork._text.languages import HAN_AND_KANA
 from knotwork._text.sentences import join_wrapped, wrapping_width
-from knotwork.records import BlockKind
+from knotwork.records import BlockKind, TextStyle
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -91,6 +91,10 @@ _BREAKS = {
     "s_close": ("", "</s>"),
 }
 _BREAK = re.compile(r"<br\b", re.IGNORECASE)
+_STYLES = {"strong": TextStyle.STRONG, "em": TextStyle.EMPHASIS, "code": TextStyle.CODE}
+"""Styles by the names of tokens before their underscore."""
+_MOST_BEFORE = 20
+"""Parts of a line before words by which these are found again."""
 
 
 class _Walk:
@@ -215,6 +219,7 @@ class _Walk:
         written: list[str] = []  # as HTML
         bold = 0
         linked: tuple[str, int] | None = None
+        opened: list[int] = []  # the parts at which styled words begin
         for token in tokens:
             raw = _RAW_TAG.match(token.content) if token.type == "html_inline" else None
             if token.type == "link_open":
@@ -228,6 +233,7 @@ class _Walk:
                 self._writer.link(words, linked[0])
                 linked = None
             bold += (token.type == "strong_open") - (token.type == "strong_close")
+            self._record_style(token, runs, opened)
             if token.type == "footnote_ref":
                 self._marks.append(token.meta["label"])
             shown, html = _inline(token)
@@ -243,6 +249,19 @@ class _Walk:
         text = _UNREAD_MARKS.sub(lambda found: found[found.lastindex or 0], text).strip()
         parts = (join_wrapped(part, width=self._width) for part in text.split("\n\n"))
         return mark + "\n".join(filter(None, map(str.strip, parts))), runs
+
+    def _record_style(
+        self, token: Token, runs: Sequence[tuple[str, bool]], opened: list[int]
+    ) -> None:
+        """Record the words that end with a token behind the runs, if it sets them apart."""
+        style = _STYLES.get(token.type.partition("_")[0])
+        if style and token.nesting > 0:
+            opened.append(len(runs))
+        elif style:
+            start = opened.pop() if token.nesting else len(runs)
+            words = "".join(part for part, _ in runs[start:]) + token.content
+            before = "".join(part for part, _ in runs[max(0, start - _MOST_BEFORE) : start])
+            self._writer.style(words, style, after=before)
 
 
 def _inline(token: Token) -> tuple[str, str]:

@@ -48,6 +48,8 @@ from knotwork.records import (
     Page,
     ReadingStatus,
     Span,
+    StyledSpan,
+    TextStyle,
     TimedSpan,
     Verdict,
     id_to_int,
@@ -182,6 +184,7 @@ Outline = tuple[
     tuple[BoxedSpan, ...],
     tuple[Link, ...],
     tuple[Anchor, ...],
+    tuple[StyledSpan, ...],
 ]
 """What a document has beside its text."""
 
@@ -195,6 +198,7 @@ def pack_outline(document: Document) -> bytes:
         [[*boxed.span, *boxed[1:]] for boxed in document.boxes],
         [[*link.span, *link[1:]] for link in document.links],
         document.anchors,
+        [[*styled.span, _STYLES.index(styled.style)] for styled in document.styles],
     ]
     return pack_text(json.dumps({"parts": parts}, ensure_ascii=False))
 
@@ -202,7 +206,8 @@ def pack_outline(document: Document) -> bytes:
 @decodes("the outline of a document")
 def unpack_outline(data: bytes) -> Outline:
     """Return what `pack_outline` compressed."""
-    blocks, pages, times, boxes, links, anchors = json.loads(zlib.decompress(data))["parts"]
+    parts = json.loads(zlib.decompress(data))["parts"]
+    blocks, pages, times, boxes, links, anchors, *added = parts  # older indexes have no styles
     return (
         _blocks(blocks),
         tuple(Page(label, start) for label, start in pages),
@@ -210,6 +215,7 @@ def unpack_outline(data: bytes) -> Outline:
         tuple(BoxedSpan(Span(start, end), *edges) for start, end, *edges in boxes),
         tuple(Link(Span(start, end), *leading) for start, end, *leading in links),
         tuple(Anchor(*anchor) for anchor in anchors),
+        tuple(StyledSpan(Span(*span), _STYLES[n]) for styles in added for *span, n in styles),
     )
 
 
@@ -227,6 +233,7 @@ def unpack_blocks(data: bytes) -> tuple[Block, ...]:
 
 _CODES = {kind: code for code, kind in enumerate(BlockKind)}
 _KINDS = tuple(BlockKind)
+_STYLES = tuple(TextStyle)
 
 
 def _block_rows(blocks: Sequence[Block]) -> list[list[object]]:

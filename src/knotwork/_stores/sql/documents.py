@@ -292,7 +292,7 @@ def _document(
     metadata: str,
     outline: bytes,
 ) -> Document:
-    blocks, pages, times, boxes, links, anchors = unpack_outline(outline)
+    blocks, pages, times, boxes, links, anchors, styles = unpack_outline(outline)
     return Document(
         *(uri, unpack_text(text), title, media_type, language, unpack_json(metadata)),
         *(blocks, pages),
@@ -300,6 +300,7 @@ def _document(
         boxes=boxes,
         links=links,
         anchors=anchors,
+        styles=styles,
     )
 
 

@@ -1,17 +1,23 @@
-import { createContext } from "preact";
+import { createContext, type RefObject } from "preact";
 import { memo } from "preact/compat";
 import { useContext, useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { t } from "../../i18n";
+import { clock, t } from "../../i18n";
 import { linkTo, page, setQuery } from "../../state/location";
 import { cutAtSpans, type Span } from "../offsets";
 import { ScrollBox } from "../ScrollBox";
 import { type Cell, type Item, placeInRuns, type Row, type Run, type Shown } from "./blocks";
-import { type Contents, findTicks, type Read, type Tick } from "./document";
+import { type Contents, findTicks, type Read, type Style, type Tick } from "./document";
 
 interface DocumentTextProps {
   read: Read;
-  /** What is marked: the first is scrolled to. */
+  /** What is marked. */
   marks: readonly Span[];
+  /** The place that is scrolled to, in code points; by default that of the first mark. */
+  at?: number | undefined;
+  /** Called with the place that is read, in code points, when it is another one. */
+  onRead?: ((place: number) => void) | undefined;
+  /** Plays the recording from so many seconds on, where there is one. */
+  onSeek?: ((seconds: number) => void) | undefined;
   /** The things of the graph to underline; none underlines none. */
   things?: Contents["things"];
   /** The level of the heading above the text. */
@@ -21,7 +27,7 @@ interface DocumentTextProps {
 interface Layer {
   /** In UTF-16 units. */
   span: Span;
-  kind: "mark" | "name" | "link" | "thing" | "tick";
+  kind: "mark" | "name" | "link" | "thing" | "tick" | Style;
   /** Of a link and of a thing: where it leads, and the name of that. */
   href?: string;
   name?: string;
@@ -33,50 +39,102 @@ interface Layer {
 
 /** Rows that are drawn at once; the others follow, so that a long document is there at once. */
 const ROWS_AT_ONCE = 400;
+const ROWS_ABOVE = 100;
 const PAUSE_MS = 30;
+/** Where a reader looks, below the upper edge. */
+const EYES = 70;
 
 /** The text of a document: its blocks, its passages and pages at the margin, what is marked. */
-export function DocumentText({ read, marks, things, level = 1 }: DocumentTextProps) {
-  const { details, layout } = read;
+export function DocumentText(props: DocumentTextProps) {
+  const { read, marks, at, onRead, onSeek, things, level = 1 } = props;
+  const { details, layout, offsets } = read;
   const box = useRef<HTMLDivElement>(null);
   const layers = useMemo(() => layersOf(read, marks, things ?? []), [read, marks, things]);
+  const times = useMemo(() => timesOf(read), [read]);
   const [from = -1, to = -1] = marks[0] ?? [];
-  const first = read.offsets.toUnit(Math.max(0, from));
-  const wanted = from < 0 ? 0 : layout.rows.findIndex(({ end }) => end > first);
-  const shown = useGrowing(layout.rows.length, Math.max(0, wanted) + ROWS_AT_ONCE);
+  const goal = at ?? from;
+  const wanted = goal < 0 ? 0 : findRow(layout.rows, offsets.toUnit(goal));
+  const [first, last] = useWindow(layout.rows.length, wanted);
   useEffect(() => {
-    if (from < 0) return;
-    const mark = box.current?.querySelector("mark");
+    if (goal < 0) return;
+    const row = box.current?.querySelector(`[data-start="${layout.rows[wanted]?.start}"]`);
+    const mark = goal === from ? box.current?.querySelector("mark") : null;
     const { scrollX, scrollY } = window;
-    mark?.scrollIntoView({ block: "center" });
+    if (mark) mark.scrollIntoView({ block: "center" });
+    else row?.scrollIntoView({ block: "start" });
     // A reader scrolls by itself; the page that it stands beside stays where it is.
-    if (mark?.closest(".reader")) window.scrollTo(scrollX, scrollY);
-  }, [read, from, to]);
+    if (box.current?.closest(".reader")) window.scrollTo(scrollX, scrollY);
+  }, [read, goal, from, to]);
+  useReading(box, (unit) => onRead?.(offsets.toPoint(unit)));
   return (
     <div ref={box} class="document-text" lang={details.language || undefined}>
-      {layout.rows.slice(0, shown).map((row, index) => (
+      {layout.rows.slice(first, last).map((row, index) => (
         <RowText
           key={row.start}
           text={details.text}
           row={row}
           level={level}
-          layers={layers[index] ?? []}
+          layers={layers[first + index] ?? []}
+          time={times.get(first + index)}
+          onSeek={onSeek}
         />
       ))}
     </div>
   );
 }
 
-/** Return a number that grows to the total, and is at least what is wanted. */
-function useGrowing(total: number, wanted: number): number {
-  const [count, setCount] = useState(wanted);
-  const shown = Math.min(total, Math.max(count, wanted));
+/** Return which rows are drawn: those around the one that is wanted, and in time all. */
+function useWindow(total: number, wanted: number): [number, number] {
+  // Rows that are added above must not move what is read, which not every browser can do.
+  const above = globalThis.CSS?.supports?.("overflow-anchor", "auto") ? ROWS_ABOVE : wanted;
+  const start: [number, number] = [Math.max(0, wanted - above), wanted + ROWS_AT_ONCE];
+  const [drawn, setDrawn] = useState(start);
+  const isDrawn = drawn[0] <= wanted && wanted < drawn[1];
+  const [first, last] = isDrawn ? drawn : start;
   useEffect(() => {
-    if (shown >= total) return;
-    const timer = setTimeout(() => setCount(shown + ROWS_AT_ONCE), PAUSE_MS);
+    if (first === 0 && last >= total) return;
+    const timer = setTimeout(
+      () => setDrawn([Math.max(0, first - ROWS_AT_ONCE), Math.min(total, last + ROWS_AT_ONCE)]),
+      PAUSE_MS,
+    );
     return () => clearTimeout(timer);
-  }, [shown, total]);
-  return shown;
+  }, [first, last, total]);
+  return [first, last];
+}
+
+/** Say where the row begins that is read, in units, whenever something has scrolled. */
+function useReading(box: RefObject<HTMLElement | null>, say: (unit: number) => void): void {
+  const current = useRef(say);
+  current.current = say;
+  useEffect(() => {
+    let frame = 0;
+    const look = () => {
+      frame = 0;
+      const { left = 0, width = 0 } = box.current?.getBoundingClientRect() ?? {};
+      const top = box.current?.closest("[data-scroller]")?.getBoundingClientRect().top ?? 0;
+      const seen = document.elementFromPoint(left + width / 2, Math.max(0, top) + EYES);
+      const row = seen?.closest<HTMLElement>("[data-start]");
+      if (row) current.current(Number(row.dataset.start));
+    };
+    const hear = () => {
+      frame ||= requestAnimationFrame(look);
+    };
+    document.addEventListener("scroll", hear, { capture: true, passive: true });
+    return () => {
+      document.removeEventListener("scroll", hear, { capture: true });
+      cancelAnimationFrame(frame);
+    };
+  }, []);
+}
+
+/** Return when the first words of rows are spoken, in seconds, by the numbers of rows. */
+function timesOf({ details, offsets, layout }: Read): Map<number, number> {
+  const times = new Map<number, number>();
+  for (const { span, start_s } of details.times) {
+    const row = findRow(layout.rows, offsets.toUnit(span[0] ?? 0));
+    if (!times.has(row)) times.set(row, start_s);
+  }
+  return times;
 }
 
 /** Return what lies over each row. */
@@ -91,6 +149,9 @@ function layersOf(read: Read, marks: readonly Span[], things: Contents["things"]
   const all = [
     ...marks.map((span): Layer => ({ span: inUnits(span), kind: "mark" })),
     ...layout.names.map(({ start, end }): Layer => ({ span: [start, end], kind: "name" })),
+    ...Object.entries(details.styles).flatMap(([style, spans]) =>
+      spans.map((span): Layer => ({ span: inUnits(span), kind: style as Style })),
+    ),
     ...details.links.map(
       ({ span, document: doc, start, title: name }): Layer => ({
         span: inUnits(span),
@@ -144,14 +205,18 @@ const AroundRow = createContext<Around>({ text: "", layers: [], level: 1 });
 
 interface RowTextProps extends Around {
   row: Row;
+  /** When it is spoken, in seconds. */
+  time: number | undefined;
+  onSeek: ((seconds: number) => void) | undefined;
 }
 
 const RowText = memo(
-  ({ text, row, layers, level }: RowTextProps) => {
+  ({ text, row, layers, level, time, onSeek }: RowTextProps) => {
     const around = useMemo(() => ({ text, layers, level }), [text, layers, level]);
     return (
       <AroundRow.Provider value={around}>
-        <div class="block">
+        <div class="block" data-start={row.start}>
+          {time !== undefined && <Time seconds={time} onSeek={onSeek} />}
           <Blocks blocks={[row.shown]} />
         </div>
       </AroundRow.Provider>
@@ -160,6 +225,7 @@ const RowText = memo(
   (before, after) =>
     before.text === after.text &&
     before.row === after.row &&
+    !before.onSeek === !after.onSeek &&
     before.layers.length === after.layers.length &&
     before.layers.every((layer, index) => isSame(layer, after.layers[index])),
 );
@@ -170,6 +236,22 @@ function isSame(one: Layer, other: Layer | undefined): boolean {
     one.span[0] === other.span[0] &&
     one.span[1] === other.span[1] &&
     one.href === other.href
+  );
+}
+
+/** When something is spoken, at the margin; where there is a recording, it plays from there. */
+function Time({ seconds, onSeek }: { seconds: number; onSeek: RowTextProps["onSeek"] }) {
+  const label = clock(seconds);
+  return onSeek ? (
+    <button
+      type="button"
+      class="time-mark"
+      aria-label={t.value.reader.playFrom(label)}
+      data-label={label}
+      onClick={() => onSeek(seconds)}
+    />
+  ) : (
+    <span class="time-mark" aria-hidden="true" data-label={label} />
   );
 }
 
@@ -218,7 +300,7 @@ function BlockText({ block }: { block: Shown }) {
     case "code":
       return (
         <ScrollBox label={t.value.reader.code} class="code-box">
-          <pre>
+          <pre data-language={block.language || undefined}>
             <code>
               <Runs runs={block.runs} />
             </code>
@@ -240,7 +322,7 @@ function BlockText({ block }: { block: Shown }) {
     case "turn":
       return (
         <div class="turn">
-          {block.speaker && <p class="text-name">{block.speaker}</p>}
+          {block.speaker && <strong>{block.speaker}</strong>}
           <Blocks blocks={block.body} />
         </div>
       );
@@ -355,9 +437,12 @@ interface PieceTextProps {
 
 function PieceText({ text, start, layers }: PieceTextProps) {
   const tick = layers.find(({ tick, span }) => tick && span[0] === start)?.tick;
+  const has = (wanted: Layer["kind"]) => layers.some(({ kind }) => kind === wanted);
   let shown = <>{text}</>;
-  if (layers.some(({ kind }) => kind === "name")) shown = <b class="text-name">{shown}</b>;
-  if (layers.some(({ kind }) => kind === "mark")) shown = <mark>{shown}</mark>;
+  if (has("code")) shown = <code>{shown}</code>;
+  if (has("emphasis")) shown = <em>{shown}</em>;
+  if (has("strong") || has("name")) shown = <strong>{shown}</strong>;
+  if (has("mark")) shown = <mark>{shown}</mark>;
   return (
     <>
       {tick && <TickText tick={tick} />}

@@ -1,5 +1,6 @@
-import { useMemo } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { t } from "../../i18n";
+import { useShortcuts } from "../../state/keys";
 import { useLoaded } from "../../state/loading";
 import { linkTo, workspace } from "../../state/location";
 import { revision } from "../../state/workspaces";
@@ -7,9 +8,10 @@ import { IconButton } from "../Button";
 import { ErrorState } from "../ErrorState";
 import { Icon } from "../Icon";
 import { Skeleton } from "../Progress";
-import { DocumentText } from "./DocumentText";
-import { loadDocument, pageAt, type Read, sectionsAt } from "./document";
+import { loadDocument, nameOf, pageAt, type Read, sectionsAt } from "./document";
+import { Outline } from "./Outline";
 import "./reader.css";
+import { Source, SourceTools } from "./Source";
 
 interface ReaderProps {
   /** The document's id. */
@@ -28,12 +30,24 @@ interface ReaderProps {
 export function Reader({ document, start, end, onClose, onStep, label }: ReaderProps) {
   const here = workspace.value;
   const words = t.value.reader;
+  const box = useRef<HTMLElement>(null);
   const read = useLoaded(`${here} ${document} ${revision.value}`, () =>
     loadDocument(here, document),
   );
   const marks = useMemo(() => [[start, end]], [start, end]);
+  const wanted = `${document} ${start} ${end}`;
+  const [jump, setJump] = useState({ from: "", to: 0 });
+  const at = jump.from === wanted ? jump.to : undefined;
+  const [current, setCurrent] = useState(start);
+  useEffect(() => setCurrent(start), [wanted]);
+  useFocus(box);
+  const steps = [
+    { keys: "j", run: () => onStep?.(1) },
+    { keys: "k", run: () => onStep?.(-1) },
+  ];
+  useShortcuts([{ keys: "Escape", run: onClose }, ...(onStep ? steps : [])]);
   return (
-    <aside class="reader" aria-label={words.title}>
+    <aside ref={box} class="reader" aria-label={words.title}>
       <header class="reader-head">
         <div class="grow">{read.data && <Place read={read.data} start={start} />}</div>
         {label && <span class="small faint number">{label}</span>}
@@ -43,44 +57,75 @@ export function Reader({ document, start, end, onClose, onStep, label }: ReaderP
             <IconButton icon="down" label={words.after} onClick={() => onStep(1)} />
           </>
         )}
-        <a
-          class="icon-button"
-          href={linkTo("documents", { doc: document, start, end })}
-          aria-label={words.whole}
-          title={words.whole}
-        >
-          <Icon name="fit" />
-        </a>
         <IconButton icon="close" label={t.value.common.close} onClick={onClose} />
       </header>
+      {read.data && (
+        <div class="reader-bar">
+          <Outline
+            details={read.data.details}
+            current={current}
+            onGo={(place) => {
+              setJump({ from: wanted, to: place });
+              setCurrent(place);
+            }}
+          />
+          <SourceTools details={read.data.details} />
+          <a
+            class="icon-button"
+            href={linkTo("documents", { doc: document, start, end })}
+            aria-label={words.whole}
+            title={words.whole}
+          >
+            <Icon name="fit" />
+          </a>
+        </div>
+      )}
       <section
         class="reader-text"
+        data-scroller
         // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keys
         tabIndex={0}
         aria-label={read.data?.details.title || words.title}
       >
         {read.isLoading && <Skeleton label={t.value.common.loading} lines={9} />}
         {read.error && <ErrorState error={read.error} retry={read.reload} />}
-        {read.data && <DocumentText read={read.data} marks={marks} level={2} />}
+        {read.data && (
+          <Source read={read.data} marks={marks} at={at} onRead={setCurrent} level={2} />
+        )}
       </section>
     </aside>
   );
 }
 
-function Place({ read, start }: { read: Read; start: number }) {
-  const { details } = read;
+/** Move the focus into what has opened, and back to where it was once that is closed. */
+function useFocus(box: { current: HTMLElement | null }): void {
+  useEffect(() => {
+    const before = window.document.activeElement;
+    const opened = box.current;
+    opened?.querySelector<HTMLElement>("[data-scroller]")?.focus({ preventScroll: true });
+    return () => {
+      const focused = window.document.activeElement;
+      const isOpen = focused === window.document.body || opened?.contains(focused);
+      if (before instanceof HTMLElement && isOpen) before.focus();
+    };
+  }, []);
+}
+
+function Place({ read: { details }, start }: { read: Read; start: number }) {
   const page = details.pages.length > 1 ? pageAt(details.pages, start) : "";
-  const parts = sectionsAt(details.sections, start)
-    .map(({ title }) => title)
-    .filter((title) => title !== details.title);
-  if (page) parts.unshift(t.value.source.page(page));
+  const sections = sectionsAt(details.sections, start).map(({ title }) => title);
+  const parts = [
+    nameOf(details.uri),
+    page && t.value.source.page(page),
+    ...sections.filter((title) => title !== details.title),
+  ].filter(Boolean);
   return (
     <>
       <h2 class="clip" title={details.uri}>
         {details.title || details.uri}
       </h2>
       <p class="small faint clip" title={parts.join(" › ")}>
-        {parts.join(" › ") || details.uri}
+        {parts.join(" › ")}
       </p>
     </>
   );

@@ -30,7 +30,7 @@ export type Shown =
   | { kind: "list"; isOrdered: boolean; items: Item[] }
   | { kind: "table"; header: Cell[]; rows: Cell[][]; isPart: boolean }
   | { kind: "definition"; term: Run; body: Shown[] }
-  | { kind: "code"; runs: Run[] }
+  | { kind: "code"; language: string; runs: Run[] }
   | { kind: "quote" | "figure" | "box"; body: Shown[] }
   | { kind: "turn"; speaker: string; body: Shown[] };
 
@@ -293,7 +293,7 @@ class Reading {
       lines.pop();
     const end = lines.at(-1);
     if (end) lines[lines.length - 1] = { start: end.start, end: this.withoutBreak(end) };
-    return lines.length > 0 ? [{ kind: "code", runs: join(lines) }] : [];
+    return lines.length > 0 ? [{ kind: "code", language: node.label, runs: join(lines) }] : [];
   }
 
   /** Return the paragraphs of a text without blocks. */

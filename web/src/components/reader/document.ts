@@ -9,6 +9,9 @@ export type Details = Shapes["DocumentDetails"];
 export type Contents = Shapes["DocumentContents"];
 export type Section = Shapes["SectionShape"];
 
+/** How words are set apart in their line. */
+export type Style = "strong" | "emphasis" | "code";
+
 /** A document with its offsets worked out, and what is shown of it. */
 export interface Read {
   details: Details;
@@ -73,6 +76,18 @@ export function sectionsAt(sections: readonly Section[], place: number): Section
   return sections
     .filter(({ level, span: [from = 0, to = 0] }) => level > 0 && from <= place && place < to)
     .sort((a, b) => a.level - b.level);
+}
+
+/** Return the number of the page of the original that a place is on, from 1. */
+export function pageNumberAt(pages: Details["pages"], place: number): number {
+  const index = pages.findLastIndex(({ start }) => start <= place);
+  const label = pages[index]?.label ?? "";
+  return /^[1-9]\d*$/.test(label) ? Number(label) : Math.max(1, index + 1);
+}
+
+/** Return the last part of a uri: the name of the file. */
+export function nameOf(uri: string): string {
+  return uri.split("/").at(-1) || uri;
 }
 
 /** Return the label of the page a place is on, or nothing where there are no pages. */

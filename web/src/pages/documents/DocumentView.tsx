@@ -1,13 +1,14 @@
-import { useMemo } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import { api, take } from "../../api/client";
 import { Empty } from "../../components/Empty";
 import { ErrorState } from "../../components/ErrorState";
 import { Icon } from "../../components/Icon";
 import { PageHead } from "../../components/PageHead";
 import { Skeleton } from "../../components/Progress";
-import { DocumentText } from "../../components/reader/DocumentText";
 import { endOfLine, loadDocument } from "../../components/reader/document";
+import { Outline } from "../../components/reader/Outline";
 import "../../components/reader/reader.css";
+import { Source, SourceTools, showsPages } from "../../components/reader/Source";
 import { t } from "../../i18n";
 import { useLoaded } from "../../state/loading";
 import { asked, linkTo, workspace } from "../../state/location";
@@ -15,7 +16,6 @@ import { revision } from "../../state/workspaces";
 import { Actions } from "./Actions";
 import { ContentsPanel } from "./ContentsPanel";
 import { nameOf } from "./names";
-import { Structure } from "./Structure";
 
 /** One document: its structure, its text with the passages, and what came from it. */
 export function DocumentView({ id }: { id: string }) {
@@ -44,6 +44,8 @@ export function DocumentView({ id }: { id: string }) {
     [start, end],
   );
   const isUnderlined = asked("things") === "1";
+  const [current, setCurrent] = useState(0);
+  useEffect(() => setCurrent(start ?? 0), [start]);
   if (read.error) {
     return (
       <>
@@ -59,17 +61,28 @@ export function DocumentView({ id }: { id: string }) {
       <Back />
       <PageHead
         title={details.title || nameOf(details.uri)}
-        actions={<Actions details={details} contents={contents.data} isUnderlined={isUnderlined} />}
+        actions={
+          <>
+            <SourceTools details={details} />
+            <Actions details={details} contents={contents.data} isUnderlined={isUnderlined} />
+          </>
+        }
       >
         <p class="small break">{details.uri}</p>
       </PageHead>
       <div class="document">
-        <Structure details={details} />
-        <section class="card document-body" aria-label={details.title || details.uri}>
+        <Outline details={details} current={current} isOpen />
+        <section
+          class="card document-body"
+          aria-label={details.title || details.uri}
+          data-scroller
+          {...(showsPages(details) ? { tabIndex: 0 } : {})}
+        >
           {details.text ? (
-            <DocumentText
+            <Source
               read={read.data}
               marks={marks}
+              onRead={setCurrent}
               {...(isUnderlined && contents.data ? { things: contents.data.things } : {})}
             />
           ) : (

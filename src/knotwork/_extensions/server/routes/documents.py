@@ -27,6 +27,7 @@ from knotwork._extensions.server.library import (
     sort_files,
     with_pages,
 )
+from knotwork._extensions.server.originals import find_kind
 from knotwork._extensions.server.schemas import (
     BUDGET_FIELD,
     MOST_FILTER_CHARACTERS,
@@ -44,7 +45,7 @@ from knotwork._extensions.server.uploads import (
     store_file,
     store_files,
 )
-from knotwork._extensions.server.workspaces import UPLOADS
+from knotwork._extensions.server.workspaces import UPLOADS, Workspace
 from knotwork._retrieval.filters import read_filter
 from knotwork._shapes.base import Json, Shape, View, typed
 from knotwork._stores.base import Store, require_fields
@@ -62,6 +63,7 @@ from knotwork.records import (
     Mention,
     Section,
     Span,
+    TimedSpan,
     content_id,
 )
 
@@ -114,13 +116,33 @@ LINK = Shape(
     document=(str, lambda link: content_id("document", link.document)),
     title=(str, lambda link: link.title or link.document),
 )
+TIME = Shape(
+    "TimedSpanShape",
+    TimedSpan,
+    "A part of a recording, in seconds from its start.",
+    "span start_s end_s",
+)
+
+
+def _spans_by_style(document: Document) -> dict[str, list[Span]]:
+    spans: dict[str, list[Span]] = {}
+    for span, style in document.styles:
+        spans.setdefault(style, []).append(span)
+    return spans
+
+
 DETAILS = Shape(
     "DocumentDetails",
     Document,
     "A document with its text, which is Markdown written from its ``blocks``, and with its "
-    "sections, chunks and links. All spans are offsets in ``text``.",
-    "id uri title media_type language metadata text pages blocks=tree sections chunks links",
+    "sections, chunks and links. All spans are offsets in ``text``. ``styles`` has the words that "
+    "are set apart: `strong`, `emphasis` and `code`. ``original`` says what is there of the file: "
+    "`pages` that can be drawn, `audio`, `video`, another `file`, or nothing.",
+    "id uri title media_type language metadata text pages blocks=tree times styles original "
+    "sections chunks links",
     metadata=dict[str, str],
+    styles=(dict[str, list[Span]], _spans_by_style),
+    original=str,
     sections=list[Section],
     chunks=list[Chunk],
     links=list[DocumentLink],
@@ -407,26 +429,29 @@ def dismiss_files(workspace: WriteWorkspace, asked: DismissRequest) -> list[str]
 def show_document(workspace: ReadWorkspace, document: DocumentId) -> Annotated[Json, DETAILS]:
     """Return a document with its text, the tree of its blocks, its sections, chunks and links."""
     store = workspace.base.store.documents
-    found = store.documents([document])
-    if document not in found:
-        raise _unknown_document(document)
-    linking = replace(found[document], links=found[document].links[:_MOST_LINKS])
+    found = find_document(workspace, document)
+    linking = replace(found, links=found.links[:_MOST_LINKS])
     resolved = resolve_links(workspace.base.store, [linking])
     chunks = store.chunks(store.chunk_ids_of([document]).get(document, []))
     sections = store.sections_of([document]).get(document, [])
     ordered = sorted(chunks.values(), key=lambda c: (c.is_parent, c.ordinal, c.id))
     links = [link for link in resolved if link.document]
-    return DETAILS(found[document], sections=sections, chunks=ordered, links=links)
+    kind = find_kind(workspace, found)
+    return DETAILS(found, original=kind, sections=sections, chunks=ordered, links=links)
+
+
+def find_document(workspace: Workspace, identifier: str) -> Document:
+    """Return a document by its id. Raises NotFound."""
+    found = workspace.base.store.documents.documents([identifier])
+    if identifier not in found:
+        raise _unknown_document(identifier)
+    return found[identifier]
 
 
 @router.get("/workspaces/{workspace}/documents/{document}/contents")
 def list_contents(workspace: ReadWorkspace, document: DocumentId) -> Annotated[Json, CONTENTS]:
     """Return what a document contributes to the graph, and which documents link to it."""
-    store = workspace.base.store
-    found = store.documents.documents([document])
-    if document not in found:
-        raise _unknown_document(document)
-    return read_document_graph(store, found[document])
+    return read_document_graph(workspace.base.store, find_document(workspace, document))
 
 
 @router.delete("/workspaces/{workspace}/documents/{document}", status_code=202)
