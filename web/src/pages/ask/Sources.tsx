@@ -1,90 +1,61 @@
-import { useState } from "preact/hooks";
-import { Button } from "../../components/Button";
 import { SourceCard } from "../../components/SourceCard";
 import { t } from "../../i18n";
 import { linkTo } from "../../state/location";
-import type { Place } from "./path";
+import { openPlace } from "./address";
 import type { Citation, Hit, Run } from "./runs";
 
 interface SourcesProps {
   run: Run;
+  /** Of its turn, counted from 1. */
+  turn: number;
   open: number;
   onOpen: (number: number) => void;
-  onPlace: (place: Place) => void;
 }
 
-/** What an answer stands on: what it cites, and what else was found. */
-export function Sources({ run, open, onOpen, onPlace }: SourcesProps) {
+/** Of the passages that were found, shown until the answer is there. */
+const MOST_FOUND = 4;
+
+/** The passages that an answer cites; until it is there, those that were found. */
+export function Sources({ run, turn, open, onOpen }: SourcesProps) {
   const words = t.value.ask;
   const answer = run.answer.value;
-  const hits = run.evidence.value?.hits ?? [];
-  const [showsRest, setShowsRest] = useState(false);
-  const citations = answer?.citations ?? [];
-  const cited = new Set(citations.map(({ chunk_id }) => chunk_id));
-  const rest = answer ? hits.filter(({ chunk_id }) => !cited.has(chunk_id)) : hits;
-  if (citations.length === 0 && rest.length === 0) return null;
-  const isOpen = !answer || showsRest;
+  const hits = answer ? [] : (run.evidence.value?.hits ?? []).slice(0, MOST_FOUND);
+  const citations = answer?.answered ? answer.citations : [];
+  if (citations.length + hits.length === 0) return null;
+  const title = answer ? words.sources : words.foundPassages;
   return (
-    <section class="stack tight" aria-label={words.sources}>
-      {citations.length > 0 && (
-        <>
-          <h2>{answer?.answered ? words.sources : words.nearest}</h2>
-          <ol class="source-grid">
-            {citations.map((citation) => (
-              <li key={citation.number}>
-                <CitationCard
-                  citation={citation}
-                  hit={hits.find(({ chunk_id }) => chunk_id === citation.chunk_id)}
-                  isActive={citation.number === open}
-                  onOpen={() => onOpen(citation.number)}
-                />
-              </li>
-            ))}
-          </ol>
-        </>
-      )}
-      {rest.length > 0 && (
-        <>
-          {answer ? (
-            <Button
-              kind="quiet"
-              icon={showsRest ? "down" : "right"}
-              expanded={showsRest}
-              class="fold"
-              onClick={() => setShowsRest(!showsRest)}
-            >
-              {words.rest(rest.length)}
-            </Button>
-          ) : (
-            <h2>{words.foundPassages}</h2>
-          )}
-          {isOpen && (
-            <ol class="source-grid">
-              {rest.map((hit) => (
-                <li key={hit.chunk_id}>
-                  <HitCard hit={hit} onPlace={onPlace} />
-                </li>
-              ))}
-            </ol>
-          )}
-        </>
-      )}
+    <section class="stack tight" aria-label={title}>
+      <h3 class="small muted">{title}</h3>
+      <ol class="source-grid">
+        {citations.map((citation) => (
+          <li key={citation.number}>
+            <CitationCard
+              citation={citation}
+              isActive={citation.number === open}
+              id={`source-${turn}-${citation.number}`}
+              onOpen={() => onOpen(citation.number)}
+            />
+          </li>
+        ))}
+        {hits.map((hit) => (
+          <li key={hit.chunk_id}>
+            <HitCard hit={hit} />
+          </li>
+        ))}
+      </ol>
     </section>
   );
 }
 
 interface CitationCardProps {
   citation: Citation;
-  hit: Hit | undefined;
   isActive: boolean;
+  id: string;
   onOpen: () => void;
 }
 
-function CitationCard({ citation, hit, isActive, onOpen }: CitationCardProps) {
+function CitationCard({ citation, isActive, id, onOpen }: CitationCardProps) {
   const [start = 0, end = 0] = citation.span;
-  // The sentence with what is around it, where the passage is known; else alone.
-  const [from = start] = hit?.span ?? [];
-  const isWithin = hit !== undefined && from <= start && (hit.span[1] ?? 0) >= end;
   return (
     <SourceCard
       number={citation.number}
@@ -93,38 +64,34 @@ function CitationCard({ citation, hit, isActive, onOpen }: CitationCardProps) {
       page={citation.page}
       text={citation.quote}
       textStart={start}
-      score={citation.score}
       isActive={isActive}
-      id={`source-${citation.number}`}
+      id={id}
       href={linkTo("documents", { doc: citation.document_id, start, end })}
-      onOpen={(event) => open(event, onOpen)}
-    >
-      {isWithin && hit.seeds.length > 0 && (
-        <p class="small faint clip">{t.value.ask.over(hit.seeds.join(", "))}</p>
-      )}
-    </SourceCard>
+      onOpen={(event) => opensBeside(event, onOpen)}
+    />
   );
 }
 
-function HitCard({ hit, onPlace }: { hit: Hit; onPlace: (place: Place) => void }) {
+function HitCard({ hit }: { hit: Hit }) {
   const [start = 0, end = 0] = hit.span;
+  const place = { document: hit.document_id, start, end };
   return (
     <SourceCard
       number={hit.rank}
       title={hit.title || hit.document}
       section={hit.section}
+      page={hit.page}
       text={hit.text}
       textStart={start}
       marks={hit.sentences.slice(0, 1).map(({ span }) => span)}
-      score={hit.score}
       href={linkTo("documents", { doc: hit.document_id, start, end })}
-      onOpen={(event) => open(event, () => onPlace({ document: hit.document_id, start, end }))}
+      onOpen={(event) => opensBeside(event, () => openPlace(place))}
     />
   );
 }
 
-/** Open beside the answer; a click with a key that browsers know opens a tab, as ever. */
-function open(event: MouseEvent, then: () => void): void {
+/** Open beside the thread; a click with a key that browsers know opens a tab, as ever. */
+export function opensBeside(event: MouseEvent, then: () => void): void {
   if (event.metaKey || event.ctrlKey || event.shiftKey || event.button !== 0) return;
   event.preventDefault();
   then();

@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import {
-  changedAt,
   type Fact,
   factOrigin,
   factTimes,
@@ -8,8 +7,8 @@ import {
   forgetFacts,
   type StatedFact,
 } from "./facts";
-import { addToHistory, readHistory } from "./history";
 import { type Answer, type Question, Run } from "./runs";
+import { listThreads, save, Thread } from "./threads";
 
 const fact = (object: string): Fact => ({
   id: `id-${object}`,
@@ -27,9 +26,17 @@ const question = (text: string): Question => ({
   retriever: "",
   mode: "auto",
   usesModel: true,
-  after: "",
   filter: "",
+  only: "",
+  edited: "",
 });
+const keepAnswer = (text: string, answer: Answer) => {
+  const kept = { answer, evidence: null, understood: "" };
+  const run = Run.restore(question(text), kept, { at: 1, isPartial: false });
+  save(new Thread("w", text, [run]));
+};
+const keptAnswers = () => listThreads("w").flatMap(({ turns }) => turns.map((turn) => turn.answer));
+
 const citing = (object: string) =>
   ({
     answer: object,
@@ -62,35 +69,32 @@ describe("the memory", () => {
 
   it("forgets a fact with the answers of this browser that cite it", async () => {
     vi.stubGlobal("fetch", async () => Response.json({ data: fact("Oslo"), request_id: "r" }));
-    for (const object of ["Oslo", "Rome"]) {
-      addToHistory(Run.restore(question(object), citing(object), null, 1));
-    }
+    for (const object of ["Oslo", "Rome"]) keepAnswer(object, citing(object));
     await forgetFact("w", fact("Oslo"));
-    expect(readHistory("w").map(({ answer }) => answer.answer)).toEqual(["Rome"]);
-    expect(changedAt("w")).toBeGreaterThan(1);
+    expect(keptAnswers().map((answer) => answer?.answer)).toEqual(["Rome"]);
   });
 
   it("forgets all facts with the answers that cite one", async () => {
     const asked = vi.fn(async () => Response.json({ data: { deleted: 2 }, request_id: "r" }));
     vi.stubGlobal("fetch", asked);
     const uncited = { answer: "Turku", answered: true, memory: [] } as unknown as Answer;
-    addToHistory(Run.restore(question("Oslo"), citing("Oslo"), null, 1));
-    addToHistory(Run.restore(question("Turku"), uncited, null, 1));
+    keepAnswer("Oslo", citing("Oslo"));
+    keepAnswer("Turku", uncited);
     await forgetFacts("w");
     const [request] = asked.mock.calls[0] as unknown as [Request];
     expect([request.method, new URL(request.url).pathname]).toEqual([
       "DELETE",
       "/api/v1/workspaces/w/memory",
     ]);
-    expect(readHistory("w").map(({ answer }) => answer.answer)).toEqual(["Turku"]);
+    expect(keptAnswers().map((answer) => answer?.answer)).toEqual(["Turku"]);
   });
 
   it("keeps them if the server does not forget it", async () => {
     vi.stubGlobal("fetch", async () =>
       Response.json({ error: { code: "not_found", message: "", fix: "" } }, { status: 404 }),
     );
-    addToHistory(Run.restore(question("Oslo"), citing("Oslo"), null, 1));
+    keepAnswer("Oslo", citing("Oslo"));
     await expect(forgetFact("w", fact("Oslo"))).rejects.toThrow();
-    expect(readHistory("w")).toHaveLength(1);
+    expect(keptAnswers()).toHaveLength(1);
   });
 });
