@@ -46,6 +46,7 @@ export function SmallGraph({ nodes, edges, onNode, onEdge, ariaLabel }: SmallGra
     const ids = shown.map(({ id }) => id);
     return placeInLevels(starts, ids, edges);
   }, [nodes, edges]);
+  const nameOf = (id: string) => shown.find((node) => node.id === id)?.label ?? id;
   const lines = edges.flatMap((edge) => {
     const [from, to] = [places.get(edge.source), places.get(edge.target)];
     return from && to && from !== to ? [{ edge, ...join(from, to, isTall) }] : [];
@@ -75,7 +76,13 @@ export function SmallGraph({ nodes, edges, onNode, onEdge, ariaLabel }: SmallGra
                   y={y - LABEL.height / 2}
                   {...LABEL}
                 >
-                  <Part class="small-label" title={edge.label} onOpen={onEdge} id={edge.id} />
+                  <Part
+                    class="small-label"
+                    title={edge.label}
+                    name={[edge.source, edge.label, edge.target].map(nameOf).join(" · ")}
+                    onOpen={onEdge}
+                    id={edge.id}
+                  />
                 </foreignObject>
               ),
           )}
@@ -104,16 +111,18 @@ export function SmallGraph({ nodes, edges, onNode, onEdge, ariaLabel }: SmallGra
 interface PartProps {
   id: string;
   title: string;
+  /** What it is called for those who do not see what it joins. */
+  name?: string;
   class: string;
   onOpen: ((id: string) => void) | undefined;
 }
 
 /** The words of a node or an edge: a button where it leads somewhere. */
-function Part({ id, title, class: kind, onOpen }: PartProps) {
+function Part({ id, title, name = title, class: kind, onOpen }: PartProps) {
   const words = <span>{title}</span>;
   if (!onOpen) return <div class={kind}>{words}</div>;
   return (
-    <button type="button" class={kind} title={title} onClick={() => onOpen(id)}>
+    <button type="button" class={kind} aria-label={name} title={title} onClick={() => onOpen(id)}>
       {words}
     </button>
   );
