@@ -40,8 +40,10 @@ def ask_after(turns, question, model=None):
         ("How long is its second act?", "How long is Silver Lantern's second act?"),
         ("What about Copper Kettle?", "Who directed Copper Kettle?"),
         ("And who wrote the script?", "Silver Lantern: who wrote the script?"),
-        ("and in colour?", "Who directed Silver Lantern: in colour?"),
-        ("Why?", "Who directed Silver Lantern: Why?"),
+        ("and in colour?", "Who directed Silver Lantern in colour?"),
+        ("Why?", "Why was it that Marta Ilves directed Silver Lantern?"),
+        ("And when did that happen?", "When was it that Marta Ilves directed Silver Lantern?"),
+        ("Who else?", "Who else directed Silver Lantern?"),
     ],
 )
 def test_earlier_names_are_filled_in(question, expected):
@@ -53,8 +55,8 @@ def test_earlier_names_are_filled_in(question, expected):
     [
         ("它是什么时候拍的？", "《银灯》是什么时候拍的？"),
         ("那《铜壶》呢？", "《铜壶》是谁导演的？"),
-        ("什么时候上映的？", "《银灯》：什么时候上映的？"),
-        ("为什么？", "《银灯》是谁导演的：为什么？"),
+        ("什么时候上映的？", "《银灯》什么时候上映的？"),
+        ("为什么？", "为什么《银灯》导演的？"),
     ],
 )
 def test_earlier_names_are_filled_in_in_chinese(question, expected):
@@ -95,7 +97,7 @@ def test_spaces_do_not_matter_and_long_questions_say_what_they_mean():
     long = f"{'Considering all that is known, ' * 20} when was it made?"
     assert ask_after(FILM, long).text == long
     spaced = ask_after([(" " * 5_000 + question, answer) for question, answer in FILM], "Why?")
-    assert spaced.text == "Who directed Silver Lantern: Why?"
+    assert spaced.text == "Why was it that Marta Ilves directed Silver Lantern?"
     assert ask_after([("", "")], "Why?").text == "Why?"
 
 

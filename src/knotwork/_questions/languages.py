@@ -73,6 +73,7 @@ class Language(NamedTuple):
     scope_forms: Mapping[str, Sequence[Words]]
     claims: Mapping[str, Words]
     division: Mapping[str, Words]
+    follow_ups: Mapping[str, Words]
 
 
 _PART = re.compile("«([A-Z_]+)»")
@@ -94,12 +95,12 @@ def _read_language(name: str) -> Language:
 
     for key, form in held["parts"].items():
         parts[key] = fill(form)
-    words, scopes, claims, division = (
+    words, scopes, claims, division, follow_ups = (
         {key: Words(fill(form)) for key, form in held[table].items()}
-        for table in ("words", "scopes", "claims", "division")
+        for table in ("words", "scopes", "claims", "division", "follow_ups")
     )
     forms = {k: [Words(fill(form)) for form in v] for k, v in held["scope_forms"].items()}
-    return Language(words, scopes, forms, claims, division)
+    return Language(words, scopes, forms, claims, division, follow_ups)
 
 
 ENGLISH, CHINESE = _read_language("english"), _read_language("chinese")

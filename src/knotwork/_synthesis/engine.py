@@ -380,7 +380,9 @@ def _rewrite_follow_up(inquiry: Inquiry, turns: Sequence[tuple[str, str]]) -> st
     """Return a question that stands alone; a note says how it was rewritten."""
     from knotwork._synthesis.follow_ups import (
         index_names,
+        index_support,
         is_follow_up,
+        note_understood,
         read_turns,
         rewrite_follow_up,
     )
@@ -388,10 +390,12 @@ def _rewrite_follow_up(inquiry: Inquiry, turns: Sequence[tuple[str, str]]) -> st
     question, names = inquiry.question, index_names(inquiry.store)
     if not is_follow_up(question, names):
         return question
+    support = index_support(inquiry.store)
+    said = read_turns(turns, names, support)
     model = inquiry.models.keyword if inquiry.models else None
-    text, note = rewrite_follow_up(question, read_turns(turns, names), names, model=model)
+    text, note = rewrite_follow_up(question, said, names, model=model, support=support)
     inquiry.notes += [note] if note else []
-    inquiry.notes += [f"Understood as: {text}"] if text != question else []
+    inquiry.notes += [note_understood(text)] if text != question else []
     return text
 
 

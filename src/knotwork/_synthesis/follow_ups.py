@@ -1,24 +1,33 @@
 """Rewrite a follow-up question so that it can be understood without the earlier turns.
 
-A model rewrites it if there is one. Otherwise rules replace a pronoun by the name it refers to, or
-put another name into the last question.
+A model rewrites it if there is one. Otherwise rules find what it leans on: a pronoun or "the second
+one" stands for a name or a phrase of the turns before, "why?" asks again, "and in 2021?" changes a
+part of the last question, and a question without a subject continues its topic. Where there are
+several readings, the documents decide: the one is taken of which a passage has the most words.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property, lru_cache
 from itertools import chain
 from typing import NamedTuple
 
+import numpy as np
+
 from knotwork._inference.chat import ChatModel, ChatReply, complete_checked, require_whole
 from knotwork._inference.prompt_material import escape_passage, restore
+from knotwork._questions.languages import CHINESE, ENGLISH
+from knotwork._questions.phrases import Phrase, noun_phrases, topic_of
 from knotwork._questions.reading import reading_of
 from knotwork._retrieval.question import read_question
 from knotwork._retrieval.weights import DEFAULT_WEIGHTS
 from knotwork._stores.base import Store
+from knotwork._synthesis import messages
 from knotwork._synthesis.grounding.statement_check import denials_of
 from knotwork._synthesis.grounding.texts import EMPTY_ZH, read_text
 from knotwork._synthesis.messages import make_request
@@ -26,25 +35,16 @@ from knotwork._text.languages import HAN_CHARACTER, segment, simplify
 from knotwork._text.names import normal_form
 from knotwork._text.terms import content_terms, terms
 from knotwork.errors import ModelError, Unparsable
+from knotwork.records import Answer
 
 MOST_TURNS = 6
 LONGEST_FOLLOW_UP = 400
 """A question of more characters is taken to be complete by itself."""
-
-_OPENING = re.compile(
-    r"^\s*(?:那么?[,，]?|(?:(?:and|but|then)\b[\s,]*)?(?:(?:what|how) about\b\s*)?)", re.IGNORECASE
-)
-_ASKING = (
-    "who|whom|whose|what|when|where|which|why|how|is|are|am|was|were|do|does|did|can|could|has|have"
-    "|had|will|would|should|shall|may|might|must"
-)
-_FULL = re.compile(rf"^(?:{_ASKING})\b|[谁哪几吗]|什么|多少|何|怎", re.IGNORECASE)
-_WITHOUT_SUBJECT = re.compile("^(?:什么时候|何时|哪一?年|几月|在哪|有多|是谁|是什么|叫什么)")
-_ENDING = re.compile(r"呢?[?？。.\s]*$")
-_FEW_WORDS = 6
-_FEW_CHARACTERS = 12
-_BARE_WORDS = 2
-_BARE_CHARACTERS = 4
+_FEW_WORDS = 7
+_FEW_CHARACTERS = 16
+_MOST_READINGS = 6
+_TOLERANCE = 0.15
+"""How much less support a likelier reading may have."""
 
 
 class RewrittenQuestion(NamedTuple):
@@ -60,55 +60,154 @@ def rewrite_follow_up(
     names: NameReader,
     *,
     model: ChatModel | None = None,
+    support: Support | None = None,
 ) -> RewrittenQuestion:
     """Return a question that can be understood without the earlier turns.
 
     A question that is no follow-up is returned unchanged, without a model call. A model rewrites
-    any other, if there is one. Without it, or if it fails, rules replace a pronoun by its name, or
-    the name in the last question by a new one, or put the last question, or its name, before a few
-    words that continue it.
+    any other, if there is one. Without it, or if it fails, rules do; of several readings the first
+    with the most ``support`` is taken.
     """
-    if not turns or not is_follow_up(question, names):
+    follow_up = _FollowUp(question, names)
+    if not turns or not follow_up.leaning:
         return RewrittenQuestion(question)
-    asked, question, note = question, " ".join(question.split()), ""
+    note = ""
     if model is not None:
         try:
-            return RewrittenQuestion(rewrite_with_model(question, turns, model))
+            asked = " ".join(question.split())
+            return RewrittenQuestion(rewrite_with_model(asked, turns, model))
         except ModelError as error:
             note = f"The follow-up was rewritten by rules: {error.message}"
-    if _open_pronoun(question, names):
-        return RewrittenQuestion(resolve_pronoun(question, turns, names), note)
-    last = next((turn for turn in reversed(turns) if turn.question), None)
-    return RewrittenQuestion(_apply_to_last(question, last, names) if last else asked, note)
+    said = [turn for turn in turns if turn.question or turn.answer]
+    readings = list(dict.fromkeys(_read(follow_up, said, names)))[:_MOST_READINGS]
+    if len(readings) > 1 and support is not None:
+        values = [support(text) for text in readings]
+        least = max(values) - _TOLERANCE * abs(max(values))
+        readings = [text for text, value in zip(readings, values, strict=True) if value >= least]
+    return RewrittenQuestion(readings[0] if readings else question, note)
+
+
+_UNDERSTOOD = "Understood as: "
+
+
+def note_understood(question: str) -> str:
+    """Return the note of an answer that says how its question was understood."""
+    return f"{_UNDERSTOOD}{question}"
+
+
+def understood_question(answer: Answer) -> str:
+    """Return the question of an answer as it was understood."""
+    noted = (n.removeprefix(_UNDERSTOOD) for n in answer.notes if n.startswith(_UNDERSTOOD))
+    return next(noted, answer.question)
 
 
 def is_follow_up(question: str, names: NameReader) -> bool:
-    """Return True if a question depends on earlier turns."""
-    if len(question) > LONGEST_FOLLOW_UP:
-        return False
-    question = " ".join(question.split())
-    return _open_pronoun(question, names) is not None or _continues(question, names)
+    """Return True if a question may depend on earlier turns."""
+    return bool(_FollowUp(question, names).leaning)
 
 
-def read_turns(turns: Sequence[tuple[str, str]], names: NameReader) -> tuple[ConversationTurn, ...]:
+def read_turns(
+    turns: Sequence[tuple[str, str]], names: NameReader, support: Support | None = None
+) -> tuple[ConversationTurn, ...]:
     """Return the last `MOST_TURNS` turns of a conversation, given as questions with their answers.
 
     Follow-ups among them are rewritten by rules.
     """
     read: list[ConversationTurn] = []
     for question, answer in turns[-MOST_TURNS:]:
-        read.append(read_turn(rewrite_follow_up(question, read, names).text, answer, names))
+        text = rewrite_follow_up(question, read, names, support=support).text
+        read.append(read_turn(text, answer, names))
     return tuple(read)
 
 
 def resolve_pronoun(text: str, turns: Sequence[ConversationTurn], names: NameReader) -> str:
     """Return a text with its first pronoun replaced by the name it refers to, if one fits."""
     pronoun = _open_pronoun(text, names)
-    name = find_antecedent(pronoun.kind, turns) if pronoun else ""
-    if pronoun is None or not name:
-        return text
-    shown = f"{name}'s" if pronoun.possessive else name
-    return f"{text[: pronoun.start]}{shown}{text[pronoun.end :]}"
+    found = next(_antecedents(pronoun, turns), "") if pronoun else ""
+    return _put(text, pronoun, found) if pronoun and found else text
+
+
+class _Leaning(StrEnum):
+    """How a question leans on what was said before."""
+
+    HAPPENED = "happened"
+    BARE = "bare"
+    MORE = "more"
+    ORDINAL = "ordinal"
+    PRONOUN = "pronoun"
+    WHICH = "which"
+    SUBJECTLESS = "subjectless"
+    CONTEXT = "context"
+    FRAGMENT = "fragment"
+
+
+class _FollowUp:
+    """A question of a conversation; ``rest`` is what it asks, without "and" or "what about"."""
+
+    def __init__(self, question: str, names: NameReader) -> None:
+        self.text = " ".join(question.split())
+        self.is_chinese = HAN_CHARACTER.search(self.text) is not None
+        self.words = (CHINESE if self.is_chinese else ENGLISH).follow_ups
+        self.names = names
+        simple = simplify(self.text)
+        opening = self.words["opening"].match(simple)
+        assert opening is not None, "the pattern also matches the empty string"
+        self.opens = bool(opening[0].strip()) or simple.rstrip("?？ ").endswith("呢")
+        end = self.words["closing"].search(simple)
+        self.rest = self.text[opening.end() : end.start() if end else None].strip()
+
+    @cached_property
+    def leaning(self) -> _Leaning | None:
+        """How it leans; None if it can be understood alone."""
+        words, rest = self.words, simplify(self.rest)
+        if not rest or len(self.text) > LONGEST_FOLLOW_UP:
+            return None
+        if words["happened"].match(rest) or words["was_that"].match(rest):
+            return _Leaning.HAPPENED
+        if words["more"].match(rest):
+            return _Leaning.MORE
+        if words["bare"].match(rest):
+            return _Leaning.BARE
+        if words["ordinal"].search(rest):
+            return _Leaning.ORDINAL
+        if _open_pronoun(self.text, self.names):
+            return _Leaning.PRONOUN
+        named = self.names(f" {self.rest}")  # after a space: a capital does not open a sentence
+        if words["which_one"].search(rest) and not named:
+            return _Leaning.WHICH
+        is_full = words["full"].search(rest) is not None
+        is_short = _has_few(self.rest)
+        if self.is_chinese and is_short and not named and self._lacks_subject(rest):
+            return _Leaning.SUBJECTLESS
+        if is_full and not named and ((self.opens and is_short) or self._is_definite()):
+            return _Leaning.CONTEXT
+        return _Leaning.FRAGMENT if self.opens and is_short and not is_full else None
+
+    def _lacks_subject(self, rest: str) -> bool:
+        begins_asking = self.words["full"].match(rest) is not None
+        asked = self.words["asked"].match(rest) if begins_asking else None
+        own = noun_phrases(asked["rest"] if asked else rest)
+        if self.words["led"].match(rest):
+            return not (begins_asking and own)
+        return segment(rest)[0].tag.startswith("v") and not own
+
+    def _is_definite(self) -> bool:
+        """Return True if all that it names is one thing that must be known, as "the crossing"."""
+        found = noun_phrases(self.rest) if not self.is_chinese else ()
+        if len(found) != 1 or not (phrase := found[0]).text.lower().startswith("the "):
+            return False
+        behind = self.rest[phrase.end :].split()
+        is_defined = bool(behind) and behind[0].lower() in _DEFINING
+        return len(phrase.text.split()) == 2 and phrase.text.islower() and not is_defined
+
+
+_DEFINING = frozenset("of that which who for in on at to from with".split())
+
+
+def _has_few(text: str) -> bool:
+    if HAN_CHARACTER.search(text):
+        return len(text) <= _FEW_CHARACTERS
+    return len(text.split()) <= _FEW_WORDS
 
 
 def _open_pronoun(question: str, names: NameReader) -> Pronoun | None:
@@ -120,74 +219,433 @@ def _open_pronoun(question: str, names: NameReader) -> Pronoun | None:
     return None if any(name.start < pronoun.start for name in named) else pronoun
 
 
-def _continues(question: str, names: NameReader) -> bool:
-    """Return True if a question is a few words that continue the last question."""
-    opening, rest = _split(question)
-    if not _has_few(question, _FEW_WORDS, _FEW_CHARACTERS):
-        return False
-    if _WITHOUT_SUBJECT.match(rest):
-        return not names(rest)
-    if _FULL.search(rest):
-        return _has_few(rest, _BARE_WORDS, _BARE_CHARACTERS) or (opening and not names(rest))
-    return opening or question.rstrip("?？ ").endswith("呢")
+def _read(
+    follow_up: _FollowUp, turns: Sequence[ConversationTurn], names: NameReader
+) -> Iterator[str]:
+    """Yield the readings of a question that leans on turns, the likeliest first."""
+    leaning = follow_up.leaning
+    last = next((turn for turn in reversed(turns) if turn.question), None)
+    if leaning in (_Leaning.PRONOUN, _Leaning.ORDINAL):
+        if leaning is _Leaning.PRONOUN:
+            pronoun = _open_pronoun(follow_up.text, names)
+            assert pronoun is not None, "that is how it leans"
+            found = list(_antecedents(pronoun, turns))
+        else:
+            match = follow_up.words["ordinal"].search(simplify(follow_up.text))
+            assert match is not None, "that is how it leans"
+            pronoun = Pronoun("thing", *match.span(), possessive=False)
+            found = _find_item(str(match.lastgroup), turns, names)
+        for text in found:
+            filled = _FollowUp(_put(follow_up.text, pronoun, text), names)
+            is_part = filled.leaning is _Leaning.FRAGMENT and last is not None
+            yield from _change_part(filled.rest, last, filled) if is_part and last else [filled.text]
+        return
+    if last is None:
+        return
+    rest, words = follow_up.rest, follow_up.words
+    if leaning is _Leaning.HAPPENED:
+        match = words["happened"].match(simplify(rest)) or words["was_that"].match(simplify(rest))
+        assert match is not None, "that is how it leans"
+        yield from _ask_again(match["wh"], last, follow_up)
+    elif leaning is _Leaning.MORE:
+        yield _ask_more(last, follow_up)
+    elif leaning is _Leaning.BARE:
+        match = words["bare"].match(simplify(rest))
+        assert match is not None, "that is how it leans"
+        if not follow_up.is_chinese or _asks_of_deed(match["wh"], last):
+            yield from _ask_again(match["wh"], last, follow_up)
+        if follow_up.is_chinese:
+            yield from _continue_topic(follow_up, turns)
+    elif leaning is _Leaning.WHICH:
+        yield from _ask_which(follow_up, last, turns)
+    elif leaning is _Leaning.SUBJECTLESS:
+        yield from _continue_topic(follow_up, turns)
+    elif leaning is _Leaning.CONTEXT:
+        yield from _continue_topic(follow_up, turns)
+    else:
+        yield from _change_part(rest, last, follow_up)
 
 
-def _split(question: str) -> tuple[bool, str]:
-    """Return whether a question opens with "and", "what about" or the like, and its rest."""
-    opening = _OPENING.match(question)
-    assert opening is not None, "the pattern also matches the empty string"
-    return bool(opening[0].strip()), _ENDING.sub("", question[opening.end() :])
+def _asks_of_deed(wh: str, last: ConversationTurn) -> bool:
+    """Return True if a Chinese "why?" or "where?" asks of what was done, not of a thing."""
+    words = CHINESE.follow_ups
+    if words["why"].search(wh):
+        return True
+    tags = segment(last.question)
+    verbs = [w.simplified for w in tags if w.tag[:1] == "v" and w.tag != "vn"]
+    acts = any(words["stative"].fullmatch(verb) is None for verb in verbs)
+    return acts and words["adjunct"].search(wh) is not None
 
 
-def _has_few(text: str, words: int, characters: int) -> bool:
-    if reading_of(text).language == "zh":
-        return len(text) <= characters
-    return len(text.split()) <= words
+def _closed(text: str, like: _FollowUp) -> str:
+    """Return a text as a question."""
+    text = text.strip(" ?？。.")
+    if like.is_chinese:
+        return f"{text}？"
+    begins = like.words["full"].match(text) is not None
+    return f"{text[:1].upper() if begins else text[:1]}{text[1:]}?"
 
 
-def _apply_to_last(question: str, last: ConversationTurn, names: NameReader) -> str:
-    """Return the last question about another name, or followed by these few words."""
-    _, rest = _split(question)
-    colon, mark = ("：", "？") if reading_of(question).language == "zh" else (": ", "?")
-    if _FULL.search(rest) and not _has_few(rest, _BARE_WORDS, _BARE_CHARACTERS):
-        return f"{last.names[0].name}{colon}{rest}{mark}" if last.names else question
-    named = names(f" {rest}")  # after a space, so that a capital does not open a sentence
-    if rest and len(named) == 1 and len(named[0].name) >= len(rest) - len("the "):
-        same = [name for name in last.names if name.type == named[0].type]
-        for old in (same or last.names)[:1]:
-            return last.question.replace(old.name, named[0].name)
-    asked = _ENDING.sub("", last.question)
-    return f"{asked}{colon}{rest}{mark}" if asked and rest else question
+def _without_end(question: str) -> str:
+    words = (CHINESE if HAN_CHARACTER.search(question) else ENGLISH).follow_ups
+    end = words["closing"].search(simplify(question))
+    return question[: end.start()] if end else question
+
+
+def _ask_again(wh: str, last: ConversationTurn, follow_up: _FollowUp) -> Iterator[str]:
+    """Yield the last question with other words that ask: "when?" of what was asked about."""
+    text, words = _without_end(last.question), follow_up.words
+    asked = words["asked"].match(simplify(text))
+    name = last.asked_name
+    if follow_up.is_chinese:
+        if asked is None:
+            yield _closed(f"{text}，{wh}", follow_up)
+            return
+        before, rest = text[: asked.end("before")], text[asked.start("rest") :]
+        is_why = words["why"].search(wh) is not None
+        if is_why or (words["argument"].search(asked["wh"]) and name):
+            by = asked["wh"][:1] if name and asked["wh"][:1] in "由被在" else ""
+            stated = f"{before}{by}{name}{rest}"
+            yield _closed(f"{wh}{stated}" if is_why else f"{stated}是{wh.lstrip('是')}", follow_up)
+            return
+        yield _closed(f"{before}{wh}{rest}", follow_up)
+        return
+    stem = wh[:1].upper() + wh[1:]
+    if asked is None:
+        yield _closed(f"{stem}: {text}", follow_up)
+    elif asked["yes"]:
+        yield _closed(f"{stem} {asked['yes'].lower()} {text[asked.start('of') :]}", follow_up)
+    elif asked["verb"]:
+        rest, verb = text[asked.start("rest") :], asked["verb"].lower()
+        if not words["argument"].search(asked["wh"]) or not name:
+            yield _closed(f"{stem} {verb} {rest}", follow_up)
+        elif verb in ("is", "are", "was", "were"):
+            yield _closed(f"{stem} {verb} {name} {rest}", follow_up)
+        else:
+            yield _closed(f"{stem} {verb} {rest} {name}", follow_up)
+    else:
+        what = "someone" if asked["who"].lower() == "who" else "something"
+        was = "was" if words["past"].search(asked["does"]) else "is"
+        yield _closed(
+            f"{stem} {was} it that {name or what} {text[asked.start('does') :]}", follow_up
+        )
+
+
+def _ask_more(last: ConversationTurn, follow_up: _FollowUp) -> str:
+    text = _without_end(last.question)
+    asked = follow_up.words["asked"].match(simplify(text))
+    if asked is None:
+        return _closed(text, follow_up)
+    if follow_up.is_chinese:
+        return _closed(f"{text[: asked.start('wh')]}还有{text[asked.start('wh') :]}", follow_up)
+    end = asked.end("wh" if asked["verb"] else "who" if asked["who"] else "yes")
+    return _closed(f"{text[:end]} else{text[end:]}", follow_up)
+
+
+def _ask_which(
+    follow_up: _FollowUp, last: ConversationTurn, turns: Sequence[ConversationTurn]
+) -> Iterator[str]:
+    """Yield a question for "which one" of the things that were said."""
+    text = follow_up.text
+    match = follow_up.words["which_one"].search(simplify(text))
+    assert match is not None, "that is how it leans"
+    items = last.items
+    noun = next((phrase.text for phrase in noun_phrases(last.question) if phrase.asked), "")
+    if follow_up.is_chinese:
+        yield from _continue_topic(follow_up, turns)
+        return
+    if len(items) == 2 or not noun:
+        which = f"{match['which']} of {' and '.join(items)}" if items else match[0]
+        yield f"{text[: match.start()]}{which}{text[match.end() :]}"
+        return
+    filled = f"{match['which']} {noun}{follow_up.text[match.end() :]}"
+    topic = next(_topics(last), "")
+    yield _closed(f"{topic}: {filled}" if topic else filled, follow_up)
+
+
+def _continue_topic(follow_up: _FollowUp, turns: Sequence[ConversationTurn]) -> Iterator[str]:
+    """Yield a question behind the topics of the last turns, and as it is."""
+    gap = "" if follow_up.is_chinese else ": "
+    last = next(turn for turn in reversed(turns) if turn.question)
+    topics = [topic for topic in _topics(last) if topic not in follow_up.rest]
+    for topic in topics[:3]:
+        ends = topic[-1:].isascii() and gap == ""
+        yield _closed(f"{topic}{' ' if ends else gap}{follow_up.rest}", follow_up)
+    if topics and follow_up.leaning is not _Leaning.BARE and not follow_up.opens:
+        yield follow_up.text
+
+
+def _topics(turn: ConversationTurn) -> Iterator[str]:
+    """Yield what a turn is about, the likeliest first."""
+    is_chinese = HAN_CHARACTER.search(turn.question) is not None
+    if is_chinese:
+        topic = topic_of(turn.question)
+        if turn.asked_name and (not topic or _words_of(turn)["defines"].search(turn.question)):
+            yield turn.asked_name
+        if topic:
+            yield topic
+    yield from (name.name for name in turn.names)
+    if not is_chinese:
+        yield from (phrase.text for phrase in _things(turn.question))
+    if turn.asked_name:
+        yield turn.asked_name
+
+
+def _words_of(turn: ConversationTurn):  # noqa: ANN202
+    return (CHINESE if HAN_CHARACTER.search(turn.question) else ENGLISH).follow_ups
+
+
+def _change_part(part: str, last: ConversationTurn, follow_up: _FollowUp) -> Iterator[str]:
+    """Yield the last question with another time, place, name or thing in it."""
+    text, words = _without_end(last.question), follow_up.words
+    named = [name for name in follow_up.names(f" {part}") if name.name in part]
+    if times := _times(part):
+        if old := _times(text):
+            start, end = old[0]
+            yield _closed(f"{text[:start]}{part[slice(*times[0])]}{text[end:]}", follow_up)
+            return
+        yield _closed(_appended(text, part, follow_up), follow_up)
+        return
+    if not follow_up.is_chinese:
+        preposition, _, of = part.partition(" ")
+        if preposition.lower() in _PREPOSITIONS and of:
+            for phrase in noun_phrases(text):
+                if text[: phrase.start].lower().endswith(f" {preposition.lower()} "):
+                    end = _with_tail(phrase, text).end
+                    yield _closed(f"{text[: phrase.start]}{of}{text[end:]}", follow_up)
+                    break
+            yield _closed(f"{text} {part}", follow_up)
+            return
+        if words["adverb"].match(part):
+            yield _closed(f"{text} {part}", follow_up)
+            return
+        if words["quantity"].search(part.split(" of ")[0].split()[-1]):
+            topic = next(_topics(last), "")
+            of = f" of {topic}" if topic and not named and " of " not in part else ""
+            yield _closed(f"What is {part}{of}", follow_up)
+            return
+    slots = sorted(_slots(text, last), key=lambda slot: -_fit(slot, part, named, last))
+    best = [slot for slot in slots if _fit(slot, part, named, last) >= _FITS]
+    for slot in best[:2]:
+        if (head := _head_of(slot, part, last)) is not None:
+            yield _closed(f"{text[: head.start]}{head.text}{text[slot.end :]}", follow_up)
+        yield _closed(f"{text[: slot.start]}{part}{text[slot.end :]}", follow_up)
+    topic = next(_topics(last), "")
+    gap = "" if follow_up.is_chinese else ": "
+    if topic and topic not in part:
+        yield _closed(f"{topic}{gap}{part}", follow_up)
+    for slot in slots[: 1 if not best else 0]:
+        yield _closed(f"{text[: slot.start]}{part}{text[slot.end :]}", follow_up)
+    if not (topic or slots):
+        yield _closed(_appended(text, part, follow_up), follow_up)
+
+
+_PREPOSITIONS = frozenset("in on at to from for by with of after under since until through".split())
+
+
+def _appended(text: str, part: str, follow_up: _FollowUp) -> str:
+    return f"{part}{text}" if follow_up.is_chinese else f"{text} {part}"
+
+
+def _times(text: str) -> list[tuple[int, int]]:
+    """Return the places of the times of a text."""
+    found = [a for a in reading_of(text).amounts if a.is_marked_time or a.first]
+    return [(amount.span.start, amount.span.end) for amount in found]
+
+
+def _slots(text: str, last: ConversationTurn) -> list[Phrase]:
+    """Return the parts of a question that another thing may replace."""
+    slots = list(noun_phrases(text))
+    if HAN_CHARACTER.search(text):
+        topic = topic_of(text)
+        if topic and topic not in {slot.text for slot in slots}:
+            slots.append(Phrase(topic, text.index(topic)))
+    slots += (Phrase(n.name, n.start) for n in last.names if text[n.start :].startswith(n.name))
+    return list(dict.fromkeys(slots))
+
+
+_FITS = 2.0
+
+
+def _fit(slot: Phrase, part: str, named: Sequence[SpokenName], last: ConversationTurn) -> float:
+    """Return how alike a part of the last question and a phrase are in kind."""
+    kinds = {name.type for name in named if len(name.name) * 2 > len(part)} - {""}
+    own = {n.type for n in last.names if n.name in slot.text and len(n.name) * 2 > len(slot.text)}
+    value = 4.0 if kinds & own else 0.0
+    if own and kinds and not kinds & own:
+        value -= 1.0
+    if set(content_terms(slot.text)) & set(content_terms(part)) or slot.head == part[-2:]:
+        value += 3.0
+    value += 2.0 if _class_of(slot.text, own) == _class_of(part, kinds) else 0.0
+    value += 1.0 if _determiner(slot.text) == _determiner(part) else 0.0
+    return value - (0.5 if slot.asked else 0.0) - slot.start / 1000
+
+
+def _class_of(text: str, kinds: set[str]) -> str:
+    if re.search(r"[_\d/]|\w-\w|\(\)", text):
+        return "code"
+    is_latin = HAN_CHARACTER.search(text) is None
+    if any(c.isupper() for c in text) or "《" in text:
+        return "name"
+    if not is_latin and (kinds - {""}):
+        return "name"
+    if not is_latin:
+        (tags,) = ({word.tag[:1] for word in segment(text)[-1:]},)
+        return "place" if tags & {"s", "f"} else "time" if tags == {"t"} else "common"
+    return "common"
+
+
+def _determiner(text: str) -> str:
+    first = text.split()[0].lower() if text.split() else ""
+    return first if first in ("the", "a", "an") else ""
+
+
+def _head_of(slot: Phrase, part: str, last: ConversationTurn) -> Phrase | None:
+    """Return the phrase with its last word replaced, if that is all that differs in kind."""
+    words, new = slot.text.split(), [w for w in part.split() if w.lower() not in ("the", "a", "an")]
+    is_name = any(name.name == " ".join(words[-len(name.name.split()) :]) for name in last.names)
+    opened = next((n for n in last.names if n.name in slot.text), None)
+    if len(new) != 1 or len(words) < 2 or is_name or opened is None:
+        return None
+    return Phrase(" ".join([*words[:-1], *new]), slot.start)
+
+
+def _with_tail(phrase: Phrase, text: str) -> Phrase:
+    """Return a phrase with what "of", "to" or the like adds to it."""
+    tail = _TAIL.match(text[phrase.end :])
+    following = next((p for p in noun_phrases(text) if p.start > phrase.start), None)
+    if tail is None or following is None or following.start != phrase.end + tail.end():
+        return phrase
+    return Phrase(text[phrase.start : following.end], phrase.start)
+
+
+_TAIL = re.compile(r"\s+(?:of|to|for|from|in|on|at)\s+", re.IGNORECASE)
+
+
+def _things(question: str) -> Iterator[Phrase]:
+    """Yield the phrases of a question that "it" may stand for, those that it asks for last."""
+    words = ENGLISH.follow_ups
+    found = sorted(noun_phrases(question), key=lambda phrase: phrase.asked)
+    for phrase in found:
+        whole = _with_tail(phrase, question)
+        if whole != phrase and words["quantity"].search(phrase.text):
+            continue  # of "the price of X", X
+        yield whole
 
 
 QUESTION_CHARACTERS = 600
 ANSWER_CHARACTERS = 600
 ANSWER_NAMES = 4
 _CITATION_MARK = re.compile(r"\s*\[M?\d+\](?:\([^)]*\))?")
+_LISTED = re.compile(r"^\s*(?:[-*•]|\d+[.)、])\s+(.+)$", re.MULTILINE)
+_QUOTED_ITEM = re.compile(r"[“\"「《]\s*([^”\"」》]{1,40}?)\s*[”\"」》]")
+_LONGEST_ITEM = 9
+_NO_ANSWERS = tuple(
+    text
+    for message in (messages.no_answer, messages.not_clear, messages.no_match)
+    for text in (message.en, message.zh)
+)
 
 
 @dataclass(frozen=True, slots=True)
 class ConversationTurn:
     """A question that stands alone, its answer, and the names in each.
 
-    ``answer_names`` are those that the question does not have. A statement of the user is the
-    answer to an empty question.
+    ``answer_names`` are those that the question does not have, ``items`` what the turn lists, in
+    order. A statement of the user is the answer to an empty question.
     """
 
     question: str
     answer: str = ""
     names: tuple[SpokenName, ...] = ()
     answer_names: tuple[SpokenName, ...] = ()
+    items: tuple[str, ...] = ()
+
+    @property
+    def asked_name(self) -> str:
+        """The name in the answer that the question asks for, "" if it asks for none."""
+        words = _words_of(self)
+        if not words["argument"].search(self.question):
+            return ""
+        asks_who = reading_of(self.question).asks_who
+        if not asks_who and words["quantity"].search(self.question):
+            return ""
+        fitting = [name for name in self.answer_names if not asks_who or _may_be("person", name)]
+        fitting.sort(key=lambda name: asks_who and name.type != "PERSON")
+        return next((n.name for n in (*fitting, *self.answer_names)), "")
 
 
 def read_turn(question: str, answer: str, names: NameReader) -> ConversationTurn:
-    """Return a turn with its names; only the first characters of long texts are read."""
+    """Return a turn with its names; only the first characters of long texts are read.
+
+    Words that only say that there is no answer are left out.
+    """
     question = " ".join(question.split())[:QUESTION_CHARACTERS]
-    said = _CITATION_MARK.sub("", " ".join(answer.split())[:ANSWER_CHARACTERS])
+    plain = _CITATION_MARK.sub("", answer[:ANSWER_CHARACTERS])
+    said = "" if plain.strip().startswith(_NO_ANSWERS) else " ".join(plain.split())
     asked = tuple(names(question))
     forms = {normal_form(name.name) for name in asked}
     new = [name for name in names(said) if normal_form(name.name) not in forms] if said else []
-    return ConversationTurn(question, said, asked, tuple(new[:ANSWER_NAMES]))
+    items = _find_items(question, plain if said else "", new)
+    return ConversationTurn(question, said, asked, tuple(new[:ANSWER_NAMES]), items)
+
+
+def _find_items(question: str, answer: str, names: Sequence[SpokenName]) -> tuple[str, ...]:
+    """Return what a turn lists: the items of its answer, or what its question joins."""
+    if len(listed := _LISTED.findall(answer)) > 1:
+        return tuple(re.split(r"[:：,，.。(（]|\s[–—-]\s", item)[0].strip() for item in listed)
+    for text in (answer, question):
+        found = _joined(text)
+        if len(found) > 1:
+            return found
+    if len(quoted := list(dict.fromkeys(_QUOTED_ITEM.findall(answer)))) > 1:
+        return tuple(quoted)
+    return tuple(name.name for name in names) if len(names) > 1 else ()
+
+
+def _joined(text: str) -> tuple[str, ...]:
+    """Return the names or phrases that "and" joins, in the first sentence that has some."""
+    words = (CHINESE if HAN_CHARACTER.search(text) else ENGLISH).follow_ups
+    for sentence in re.split(r"(?<=[.!?。！？])\s*|\n+", text):
+        body = re.split(r"[:：]", sentence)[-1].strip(" .?。？!")
+        parts = [part.strip() for part in words["items"].form.split(simplify(body))]
+        if len(parts) < 2:
+            continue
+        first = noun_phrases(parts[0])
+        found = [first[-1].text if first else parts[0]]
+        for part in parts[1:]:
+            short = part if _is_short(part) else next((p.text for p in noun_phrases(part)), "")
+            found.append(short)
+        found = [item for item in found if item and _is_short(item)]
+        if len(found) > 1:
+            return tuple(found)
+    return ()
+
+
+def _is_short(item: str) -> bool:
+    if HAN_CHARACTER.search(item):
+        return len(item) <= _LONGEST_ITEM
+    return len(item.split()) <= _LONGEST_ITEM
+
+
+def _find_item(
+    place: str, turns: Sequence[ConversationTurn], names: NameReader
+) -> list[str]:
+    """Return the item that "the second one" or "the other one" stands for."""
+    said = turns[-1].question if turns else ""
+    able = [turn for turn in reversed(turns) if len(turn.items) > 1]
+    able.sort(key=lambda turn: not any(item in said for item in turn.items))
+    for turn in able:
+        items = turn.items
+        if place == "other":
+            left = [item for item in items if item not in said]
+            if left and len(left) < len(items):
+                return left[:1]
+            return [items[-1]]
+        at = len(items) - 1 if place == "last" else int(place[1])
+        if at < len(items):
+            return [items[at]]
+    return []
 
 
 _CAPITAL_WORD = r"(?:[A-Z]\.(?=\s)|[A-Z](?:[\w'’-]|\.(?=\w))*)"
@@ -201,7 +659,7 @@ _NUMBER_MARK = re.compile(r"\[M?\d+\]")
 _OPENING_WORDS = (
     "what who whom whose when where which why how is are was were do does did can could will would"
     " and but or in on at by for from the a an it its he she they each since this that these those"
-    " there tell show list find give explain describe compare summarize then so yes no thanks"
+    " there i tell show list find give explain describe compare summarize then so yes no thanks"
 )
 _NO_NAMES = frozenset(_OPENING_WORDS.split())
 _NOT_SPOKEN_OF = frozenset({"DATE", "NUMBER"})
@@ -244,6 +702,7 @@ def capital_names(text: str) -> list[SpokenName]:
 def index_names(store: Store) -> NameReader:
     """Return a reader of names that finds entities of an index, with types, and capitals."""
 
+    @lru_cache(maxsize=64)
     def read(text: str) -> list[SpokenName]:
         question = read_question(text, store=store)
         known = [
@@ -282,46 +741,19 @@ def _overlap(one: SpokenName, other: SpokenName) -> bool:
 class Pronoun(NamedTuple):
     """A pronoun in a question: its offsets, whether it is possessive, and what it may refer to.
 
-    That is a "person", a "thing", a "place" or "any" of these.
+    That is a "person", a "thing", a "place", "any" of these, a time ("then"), what was said last
+    ("that"), or what is "named" by a ``noun`` as in "this company".
     """
 
     kind: str
     start: int
     end: int
     possessive: bool
+    noun: str = ""
 
 
-_ENGLISH_PRONOUN = re.compile(
-    r"\b(?:(?P<person_own>his|her(?=\s+(?!(?:in|on|at|by|from|to|when|before|after|and|or|with|for"
-    r"|as|of|is|was|did)\b)[a-z])(?!\s*$))|(?P<person>he|she|him|hers?)"
-    r"|(?P<thing_own>its)|(?P<thing>it|this one|that one)|(?P<any>they|them)|(?P<any_own>their)"
-    r"|(?P<place>there(?=\s*(?:[?.,;]|$|in\b|when\b|now\b|then\b|before\b|after\b)))"
-    r")\b",
-    re.IGNORECASE,
-)
 _OWN = "_own"
 """The end of the name of a group of possessive pronouns; the names begin with their kind."""
-_EMPTY_IT = re.compile(
-    r"\b(?:does|did|will|would|can) it take\b|\b(?:is|was) it (?:true|possible|necessary|allowed"
-    r"|legal|required|ok|okay)\b|\bwhat time is it\b|\bit (?:seems|appears) that\b",
-    re.IGNORECASE,
-)
-_CHINESE_PRONOUN = re.compile(
-    r"(?P<person>(?<!其)[他她](?!们|人)|(?<!其)[他她]们)|(?P<thing>它们?|这个(?=[?？]?$))"
-    r"|(?P<place>那里|那儿)"
-)
-_ASKS_WHO = re.compile(r"\bwho(?:m|se)?\b|谁|哪位", re.IGNORECASE)
-_ASKS_WHAT = re.compile(r"\b(?:what|which)\b|什么|哪[个家座条]", re.IGNORECASE)
-_ASKS_HOW_MUCH = re.compile(
-    r"\b(?:price|cost|depth|height|length|width|size|weight|number|amount|date|day|year|time|age"
-    r"|population|colou?r|speed|temperature|rate|share|reason|purpose|name)s?\b"
-    r"|价格|费用|深度|高度|长度|重量|数量|日期|时间|年龄|人口|颜色|速度|温度|原因|目的",
-    re.IGNORECASE,
-)
-_DEFINES = re.compile(
-    r"^\W*(?i:who|what)(?:['’]s| is| was| are| were) (?:(?:the|an?) )?[A-Z《][^?]*[?]?\W*$"
-    r"|是谁[?？]?\s*$|是什么[?？]?\s*$"
-)
 _SHORT_ANSWER_WORDS = 20
 _NO_PERSONS = frozenset(
     {"PLACE", "ORGANIZATION", "DATE", "NUMBER", "WORK", "IDENTIFIER", "EVENT", "PRODUCT"}
@@ -330,49 +762,159 @@ _NO_PERSONS = frozenset(
 
 def find_pronoun(question: str) -> Pronoun | None:
     """Return the first pronoun that may refer to an earlier turn, if there is one."""
-    if _EMPTY_IT.search(question):
-        return None
-    match = _CHINESE_PRONOUN.search(question) or _ENGLISH_PRONOUN.search(question)
-    if match is None:
-        return None
-    group = str(match.lastgroup)
-    return Pronoun(group.removesuffix(_OWN), *match.span(), possessive=group.endswith(_OWN))
+    simple = simplify(question)
+    for language in (CHINESE, ENGLISH):
+        words = language.follow_ups
+        if words["empty_it"].search(simple):
+            return None
+        if match := words["pronoun"].search(simple):
+            group = next(n for n, text in match.groupdict().items() if text and n != "noun")
+            noun = match["noun"] or ""
+            start, end = match.span(group)
+            if noun and language is CHINESE:  # as many characters as are a word
+                end = match.start("noun") + segment(simple[match.start("noun") :])[0].end
+                noun = simple[match.start("noun") : end]
+            return Pronoun(group.removesuffix(_OWN), start, end, group.endswith(_OWN), noun)
+    return None
 
 
-def find_antecedent(kind: str, turns: Sequence[ConversationTurn]) -> str:
-    """Return the name that a pronoun of this kind refers to; "" if none fits.
+def _put(text: str, pronoun: Pronoun, name: str) -> str:
+    """Return a text with a name in the place of a pronoun."""
+    before, after = text[: pronoun.start], text[pronoun.end :]
+    if HAN_CHARACTER.search(text):
+        return f"{before}{name}{after}"
+    if pronoun.kind == "place":
+        is_bare = re.search(r"\b(?:from|to|in|at|near|around)\s+$", before)
+        there = "there " if ENGLISH.follow_ups["exists"].search(before) else ""
+        return f"{before}{there}{'' if is_bare else 'in '}{name}{after}"
+    if pronoun.kind == "then":
+        return f"{before}in {name}{after}"
+    return f"{before}{name}{_possessive(name) if pronoun.possessive else ''}{after}"
+
+
+def _possessive(name: str) -> str:
+    return "'s"
+
+
+def _antecedents(pronoun: Pronoun, turns: Sequence[ConversationTurn]) -> Iterator[str]:
+    """Yield what a pronoun may refer to, the likeliest first.
 
     The latest turns are tried first. Names of the answer precede those of its question if the
     question asked for them: for a person or a place, or with a short answer that has one name.
     """
+    kind = pronoun.kind
     for turn in reversed(turns):
-        is_asked = kind == "place" or _asks_for(kind, turn)
-        both = (turn.answer_names, turn.names) if is_asked else (turn.names, turn.answer_names)
-        fitting = [name for name in chain(*both) if _may_be(kind, name)]
-        fitting.sort(key=lambda name: name.type != kind.upper())
-        for name in fitting:
-            return name.name
-    return ""
+        if kind == "then":
+            for text in (turn.answer, turn.question):
+                yield from (text[start:end] for start, end in _times(text)[:1])
+            continue
+        if kind == "named":
+            yield from _named_by(pronoun.noun, turn)
+            continue
+        yield from _fitting(kind, turn)
+
+
+def _fitting(kind: str, turn: ConversationTurn) -> Iterator[str]:
+    asks = _asks_for(kind, turn)
+    if kind == "that" and turn.asked_name:
+        yield turn.asked_name
+    both = (turn.answer_names, turn.names) if asks else (turn.names, turn.answer_names)
+    fitting = [name for name in chain(*both) if _may_be(kind, name)]
+    if kind == "person":
+        fitting.sort(key=lambda name: name.type != "PERSON")
+        yield from (name.name for name in fitting)
+        if asks and not turn.answer_names:  # nobody knows who that is
+            yield from (phrase.text for phrase in _things(turn.question) if not phrase.asked)
+        return
+    if kind == "place":
+        fitting.sort(key=lambda name: (name in turn.answer_names) != asks)
+        fitting.sort(key=lambda name: name.type not in ("PLACE", "ORGANIZATION", ""))
+        yield from (name.name for name in fitting)
+        return
+    is_chinese = HAN_CHARACTER.search(turn.question) is not None
+    places = [name for name in fitting if name.type == "PLACE"]
+    others = [name for name in fitting if name.type != "PLACE"]
+    asked = [name for name in others if asks and name in turn.answer_names]
+    own = [name for name in others if name in turn.names]
+    yield from (name.name for name in asked)
+    persons = {name.name for name in turn.names if name.type == "PERSON"}
+    if is_chinese:
+        topic = topic_of(turn.question)
+        if topic and topic not in persons:
+            yield topic
+        yield from (name.name for name in own)
+        phrases: Sequence[Phrase] = noun_phrases(turn.question)
+    else:
+        yield from (name.name for name in own)
+        phrases = list(_things(turn.question))
+    at = {name.name for name in places}
+    texts = [phrase.text for phrase in phrases if phrase.text not in at]
+    yield from (text for text in texts if not any(person in text for person in persons))
+    yield from (name.name for name in chain(places, others))
+
+
+def _named_by(noun: str, turn: ConversationTurn) -> Iterator[str]:
+    """Yield the names and phrases of a turn that a word such as "company" may stand for."""
+    words = _words_of(turn)
+    names = (*turn.names, *turn.answer_names)
+    stems = set(content_terms(noun))
+    for name in names:
+        if stems & set(content_terms(name.name)) or noun in name.name:
+            yield name.name
+    for kind in ("person", "place", "organization"):
+        if words[kind].search(noun):
+            yield from (name.name for name in names if name.type == kind.upper())
+    yield from (p.text for p in _things(turn.question) if stems & set(content_terms(p.head)))
 
 
 def _asks_for(kind: str, turn: ConversationTurn) -> bool:
     """Return True if a turn asks for what its answer names, so that a pronoun may refer to that."""
-    question = turn.question
-    if _DEFINES.search(question):
+    question, words = reading_of(turn.question), _words_of(turn)
+    if kind == "place":
+        return question.asks_where
+    if words["defines"].search(turn.question):
         return False
-    if kind == "person" and _ASKS_WHO.search(question):
+    if kind == "person" and question.asks_who:
         return True
     is_one = len(turn.answer_names) == 1 and len(turn.answer.split()) <= _SHORT_ANSWER_WORDS
-    return is_one and bool(_ASKS_WHAT.search(question) and not _ASKS_HOW_MUCH.search(question))
+    asks_what = words["argument"].search(turn.question) and not question.asks_who
+    return is_one and bool(asks_what and not words["quantity"].search(turn.question))
 
 
 def _may_be(kind: str, name: SpokenName) -> bool:
     if kind == "place":
-        return name.type == "PLACE"
+        return name.type != "PERSON"
     if kind == "person":
         is_word = name.name.isascii() and name.name.islower() and " " not in name.name
         return name.type not in _NO_PERSONS and (name.type == "PERSON" or not is_word)
     return kind == "any" or name.type != "PERSON"
+
+
+Support = Callable[[str], float]
+"""Returns how many words of a question one passage has, weighted, less those that it lacks."""
+
+_SUPPORTING = 20
+_MISSING = 0.5
+
+
+def index_support(store: Store) -> Support:
+    """Return how well the passages of an index support a reading of a question."""
+
+    def value(text: str) -> float:
+        asked = list(dict.fromkeys(content_terms(text)))
+        index = store.texts("chunk")
+        held = index.document_frequencies(asked)
+        known = [term for term in asked if term in held]
+        if not known:
+            return 0.0
+        items = max(index.count(), 1)
+        weights = np.array([np.log1p(items / held[term]) for term in known])
+        ids = [item.id for item in index.search(text, k=_SUPPORTING)]
+        covered = (index.occurrences(ids, known) > 0) @ weights if ids else np.zeros(1)
+        best = float(covered.max(initial=0.0))
+        return best - _MISSING * (float(weights.sum()) - best)
+
+    return value
 
 
 UNDERSTAND_OUTPUT_TOKENS = 120
@@ -416,6 +958,10 @@ _ADDED_CHARACTERS = 80
 _MOST_REPEATS = 2
 """How much more often than before a term may occur."""
 
+_ASKING = (
+    "who|whom|whose|what|when|where|which|why|how|is|are|am|was|were|do|does|did|can|could|has|have"
+    "|had|will|would|should|shall|may|might|must"
+)
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 _ASKED = tuple(
     re.compile(forms, re.IGNORECASE)

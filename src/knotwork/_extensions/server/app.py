@@ -29,6 +29,7 @@ from knotwork._extensions.server.routes import (
     jobs,
     openai,
     operations,
+    threads,
     workspaces,
 )
 from knotwork._extensions.server.routes.openai import OpenAIError
@@ -39,7 +40,7 @@ from knotwork.errors import KnotworkError
 API = "/api/v1"
 _ROUTES = (
     *(workspaces.router, documents.router, jobs.router, ask.router, ask.memories, graph.router),
-    evaluations.router,
+    *(evaluations.router, threads.router),
 )
 Responses = dict[int | str, dict[str, Any]]
 _MOST_BODY_BYTES = 1 * MEGABYTE
@@ -112,7 +113,7 @@ def build_app(config: ServerConfig) -> FastAPI:
         app.add_middleware(
             CORSMiddleware,
             allow_origins=list(settings.cors_origins),
-            allow_methods=["GET", "POST", "DELETE"],
+            allow_methods=["GET", "POST", "PUT", "DELETE"],
             allow_headers=_ALLOWED_HEADERS,
             expose_headers=[REQUEST_ID_HEADER, "Retry-After"],
         )

@@ -108,6 +108,16 @@ class AskRequest(SearchRequest, AnswerOptions):
         max_length=20,
         description="Earlier questions of the conversation with their answers, oldest first.",
     )
+    thread: str | None = Field(
+        default=None,
+        max_length=40,
+        description="The id of a thread of …/threads: its turns are those before the question, "
+        "which is added to it with its answer.",
+    )
+    as_written: bool = Field(
+        default=False,
+        description="Whether the question is asked as it is, without the turns before it.",
+    )
 
 
 TierName = Literal["none", "lean", "full"]

@@ -62,6 +62,7 @@ from knotwork._extensions.server.schemas import (
     UsesModel,
 )
 from knotwork._extensions.server.server import Service
+from knotwork._extensions.server.threads import ThreadsOfKey
 from knotwork._extensions.server.workspaces import Workspace
 from knotwork._retrieval.retriever_registry import AUTO_IS, RETRIEVERS, STEPS
 from knotwork._run import Progress, Run, Stage, Steps, Verb
@@ -220,8 +221,12 @@ async def ask_question(
     key: Caller, server: Server, workspace: ReadWorkspace, asked: schemas.AskRequest
 ) -> Answer:
     """Answer a question with a citation for each statement, or report that there is no answer."""
-    question = check_question(server, key, _ask_request(asked))
-    return await server.threads_for(question).run(ask, server, workspace, question)
+    question, keep = _of_thread(server, key, workspace, asked)
+
+    def answer() -> Answer:
+        return keep(ask(server, workspace, question))
+
+    return await server.threads_for(question).run(answer)
 
 
 @router.post(
@@ -238,19 +243,47 @@ async def stream_answer(
     model, or a piece of a document), `withdrawn` (discard the text so far), and finally `done` (the
     complete answer) or `error`.
     """
-    question = check_question(server, key, _ask_request(asked))
+    question, keep = _of_thread(server, key, workspace, asked)
 
     def steps() -> Iterator[NamedEvent]:
         for step in ask.run(server, workspace, question):
+            if step.stage == Stage.FINISHED:
+                keep(step.value)
             yield from name_step(step, workspace)
 
     return await stream_events(server.threads_for(question), steps)
 
 
+def _of_thread(
+    server: Service, key: AccessKey, workspace: Workspace, asked: schemas.AskRequest
+) -> tuple[AskRequest, Callable[[Answer], Answer]]:
+    """Return a question with the turns of its thread, and what adds its answer to the thread.
+
+    Raises as `check_question`; NotFound for an unknown thread, Conflict for one that is full or on
+    a read-only server.
+    """
+    question = check_question(server, key, _ask_request(asked))
+    if asked.thread is None:
+        return question, lambda answer: answer
+    server.jobs.check()
+    threads = ThreadsOfKey(workspace, key)
+    thread = threads.find(asked.thread)
+    threads.check_room(thread)
+    if not asked.as_written:
+        question = replace(question, turns=thread.before())
+
+    def keep(answer: Answer) -> Answer:
+        threads.change(thread.id, answer=answer)
+        return answer
+
+    return question, keep
+
+
 def _ask_request(asked: SearchRequest) -> AskRequest:
     """Return the request of a body, whose fields have the same names."""
     options = dict(asked)
-    turns = options.get("turns", ())
+    options.pop("thread", None)
+    turns = () if options.pop("as_written", False) else options.get("turns", ())
     options["turns"] = tuple((turn.question, turn.answer) for turn in turns)
     return AskRequest(**options)
 
