@@ -418,7 +418,7 @@ export const en = {
     foundPassages: "Passages found",
     rowsShown: (shown: string, total: string) => `Showing ${shown} of ${total} rows.`,
     history: "History",
-    historyNote: "Stored in this browser only.",
+    historyNote: "Kept on the server for your key.",
     noHistory: "No threads yet.",
     turns: (n: number) => plural(n, "question", "questions"),
     memory: {
@@ -440,7 +440,7 @@ export const en = {
       forgetAll: "Forget all",
       forgetAllTitle: "Forget all facts?",
       forgetAllWarning: (n: number) =>
-        `This deletes ${plural(n, "fact", "facts")} of your key in this workspace, and the answers in the history of this browser that cite facts. This cannot be undone.`,
+        `This deletes ${plural(n, "fact", "facts")} of your key in this workspace, and the answers in your threads that cite facts. This cannot be undone.`,
       forgotten: "All facts were deleted.",
       mark: (mark: string, fact: string) => `Remembered fact ${mark}: ${fact}`,
     },

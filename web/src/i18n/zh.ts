@@ -438,7 +438,7 @@ export const zh: Messages = {
     foundPassages: "找到的段落",
     rowsShown: (shown, total) => `共 ${total} 行，显示前 ${shown} 行。`,
     history: "历史记录",
-    historyNote: "仅保存在此浏览器中。",
+    historyNote: "保存在服务器上，仅限您的密钥。",
     noHistory: "还没有对话。",
     turns: (n) => `${written(n)} 个问题`,
     memory: {
@@ -460,7 +460,7 @@ export const zh: Messages = {
       forgetAll: "全部忘记",
       forgetAllTitle: "忘记全部事实？",
       forgetAllWarning: (n) =>
-        `您的密钥在此知识库中的 ${written(n)} 条事实，以及此浏览器历史记录中引用事实的答案都会被删除。此操作无法撤销。`,
+        `您的密钥在此知识库中的 ${written(n)} 条事实，以及您的对话中引用事实的答案都会被删除。此操作无法撤销。`,
       forgotten: "已删除全部事实。",
       mark: (mark, fact) => `记住的事实 ${mark}：${fact}`,
     },

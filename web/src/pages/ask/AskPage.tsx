@@ -1,10 +1,12 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { api, take } from "../../api/client";
 import { IconButton } from "../../components/Button";
+import { tellError } from "../../components/ErrorState";
 import { Icon } from "../../components/Icon";
 import { PageHead } from "../../components/PageHead";
 import { Reader } from "../../components/reader/Reader";
 import { t } from "../../i18n";
+import { announce } from "../../state/announcements";
 import { useLoaded } from "../../state/loading";
 import { asked, go, linkTo, setQuery, workspace } from "../../state/location";
 import { keepInTab, recallInTab } from "../../state/preferences";
@@ -21,7 +23,7 @@ import { MemoryPanel } from "./Memory";
 import { QuestionBox, type Ways } from "./QuestionBox";
 import type { Question } from "./runs";
 import { TurnView } from "./TurnView";
-import { openThread, Thread } from "./threads";
+import { openThread, shownThreads, Thread } from "./threads";
 import { writeThread } from "./writing";
 
 /** The address of a new thread. */
@@ -47,7 +49,7 @@ export default function AskPage() {
   );
   const ask = async (question: string, how: Choice) => {
     if (how.compared.length > 1) {
-      go(linkTo("ask", { thread: thread?.id, q: question, ...queryOf(how) }));
+      go(linkTo("ask", { thread: thread?.id.peek(), q: question, ...queryOf(how) }));
       return;
     }
     const only = await filterOfChosen(here);
@@ -162,7 +164,8 @@ function questionOf(
 
 /** Have the address name a thread, which leaves what is open beside it as it is. */
 function showThread(thread: Thread, choice: Choice): void {
-  setQuery({ thread: thread.id, q: thread.title, ...queryOf(choice) }, { replace: true });
+  const query = { thread: thread.id.peek(), q: thread.title, ...queryOf(choice) };
+  setQuery(query, { replace: true });
 }
 
 /** Return the thread of the address: by its id, begun with the question of a link, or the last one. */
@@ -171,17 +174,35 @@ function useThread(here: string, choice: Choice): Thread | null {
   const text = asked("q").trim();
   const isComparing = choice.compared.length > 1;
   const [thread, setThread] = useState<Thread | null>(null);
+  const kept = `thread.${here}`;
   useEffect(() => {
-    const kept = `thread.${here}`;
-    const known = id === NEW ? null : openThread(here, id || (text ? "" : recallInTab(kept)));
-    const opened = known ?? new Thread(here);
-    if (!known && text && !isComparing)
-      opened.ask(questionOf(here, text, choice), { isSent: false });
-    if (opened.runs.peek().length > 0 && !isComparing) showThread(opened, choice);
-    setThread(opened);
-    if (id === NEW) document.getElementById("question")?.focus();
-    keepInTab(kept, opened.id);
+    let isGone = false;
+    const show = (found: Thread | null | undefined) => {
+      if (isGone) return;
+      const opened = found ?? new Thread(here);
+      if (!found && text && !isComparing)
+        opened.ask(questionOf(here, text, choice), { isSent: false });
+      shownThreads.set(here, opened);
+      setThread(opened);
+      if (id === NEW) document.getElementById("question")?.focus();
+    };
+    const shown = shownThreads.get(here);
+    if (id === NEW) show(null);
+    else if (!id && (shown?.title === text || !text) && shown) show(shown);
+    else
+      openThread(here, id || (text ? "" : recallInTab(kept))).then(show, (error: unknown) => {
+        announce(tellError(error), "bad");
+        show(null);
+      });
+    return () => {
+      isGone = true;
+    };
   }, [here, id, id ? "" : text, isComparing]);
+  const known = thread?.id.value ?? "";
+  useEffect(() => {
+    if (thread?.title && !isComparing) showThread(thread, choice);
+    if (thread) keepInTab(kept, known);
+  }, [thread, known]);
   return thread;
 }
 

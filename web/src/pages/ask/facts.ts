@@ -52,23 +52,22 @@ export async function settleOffer(here: string, { id }: Offer, stores: boolean):
   noteChange();
 }
 
-/** Delete a fact, and the answers kept in this browser that cite it. Throws ApiError. */
+/** Delete a fact, and the answers in threads that cite it. Throws ApiError. */
 export async function forgetFact(here: string, fact: Fact): Promise<void> {
   const params = { path: { workspace: here, fact: fact.id } };
   await take(api.DELETE("/api/v1/workspaces/{workspace}/memory/{fact}", { params }));
-  const cites = (answer: Answer) => isCited(answer, fact);
-  dropAnswers(here, cites);
+  await dropAnswers(here, (answer) => isCited(answer, fact));
 }
 
-/** Delete all facts of the key, and the answers kept in this browser that cite one. Throws ApiError. */
+/** Delete all facts of the key, and the answers in threads that cite one. Throws ApiError. */
 export async function forgetFacts(here: string): Promise<void> {
   const params = { path: { workspace: here } };
   await take(api.DELETE("/api/v1/workspaces/{workspace}/memory", { params }));
-  dropAnswers(here, ({ memory }) => memory.length > 0);
+  await dropAnswers(here, ({ memory }) => memory.length > 0);
 }
 
-function dropAnswers(here: string, cites: (answer: Answer) => boolean): void {
-  forgetAnswers(here, cites);
+async function dropAnswers(here: string, cites: (answer: Answer) => boolean): Promise<void> {
+  await forgetAnswers(here, cites);
   noteChange();
 }
 

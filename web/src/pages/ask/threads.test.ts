@@ -1,6 +1,7 @@
-import { beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { type Answer, type Question, Run } from "./runs";
-import { forgetThreads, listThreads, openThread, save, Thread, turnsOf } from "./threads";
+import { forgetThreads, listThreads, openThread, Thread, turnsOf } from "./threads";
+import { serveThreads } from "./threads.testing";
 import { writeThread } from "./writing";
 
 const ask = (text: string, workspace = "w"): Question => ({
@@ -29,30 +30,38 @@ const done = (text: string, answer: string, understood = "", workspace = "w") =>
 };
 
 describe("threads", () => {
-  beforeEach(() => localStorage.clear());
+  const server = serveThreads();
+  beforeEach(() => {
+    server.stored.clear();
+    vi.stubGlobal("fetch", server.answer);
+  });
+  afterEach(() => vi.unstubAllGlobals());
 
-  it("are kept with all their turns, apart for each workspace, the newest first", () => {
-    save(new Thread("w", "1", [done("a", "A."), done("b", "")]));
-    save(new Thread("w", "2", [done("c", "C.")]));
-    save(new Thread("v", "3", [done("d", "D.", "", "v")]));
-    save(new Thread("w", "4", [new Run(ask("not answered"))]));
-    expect(listThreads("w").map(({ id, title, turns }) => [id, title, turns.length])).toEqual([
-      ["2", "c", 1],
-      ["1", "a", 2],
+  it("are kept with all their turns once there is an answer", async () => {
+    const thread = new Thread("w", "", [new Run(ask("not answered"))]);
+    await thread.save();
+    expect([thread.id.value, server.stored.size]).toEqual(["", 0]);
+    thread.runs.value = [done("a", "A."), done("b", "")];
+    // The first answer may still be on its way to the server when the second one is there.
+    await Promise.all([thread.save(), thread.save()]);
+    expect(await listThreads("w")).toEqual([
+      { id: thread.id.value, title: "a", turns: 2, updated: "" },
     ]);
   });
 
-  it("are opened again as they were", () => {
-    const turns = [{ question: "a", answer: answered("A."), understood: "a b", filter: "x = 1" }];
-    const kept = [{ id: "old", title: "a", turns, updated: 1 }];
-    localStorage.setItem("knotwork.threads.w", JSON.stringify(kept));
-    const [run] = openThread("w", "old")?.runs.value ?? [];
+  it("are opened again as they were", async () => {
+    const answer = { ...answered("A."), kept: { filter: "x = 1" } };
+    server.stored.set("old", {
+      title: "a",
+      turns: [{ question: "a", understood: "a b", answer }],
+    });
+    const [run] = (await openThread("w", "old"))?.runs.value ?? [];
     expect([run?.question.filter, run?.understood, run?.answer.value?.answer]).toEqual([
       "x = 1",
       "a b",
       "A.",
     ]);
-    expect(openThread("w", "unknown")).toBeNull();
+    expect(await openThread("w", "unknown")).toBeNull();
   });
 
   it("give a question the turns before it as they were understood, six at most", () => {
@@ -65,38 +74,28 @@ describe("threads", () => {
     ]);
   });
 
-  it("are forgotten one by one, or all", () => {
-    for (const id of ["f1", "f2", "f3"]) save(new Thread("w", id, [done(id, "x")]));
-    forgetThreads("w", "f2");
-    expect(listThreads("w").map(({ id }) => id)).toEqual(["f3", "f1"]);
-    expect(openThread("w", "f2")).toBeNull();
-    forgetThreads("w");
-    expect(listThreads("w")).toEqual([]);
+  it("are forgotten one by one, or all", async () => {
+    for (const text of ["f1", "f2", "f3"]) await new Thread("w", "", [done(text, "x")]).save();
+    const [, second = ""] = server.stored.keys();
+    await forgetThreads("w", second);
+    expect((await listThreads("w")).map(({ title }) => title)).toEqual(["f1", "f3"]);
+    expect(await openThread("w", second)).toBeNull();
+    await forgetThreads("w");
+    expect(await listThreads("w")).toEqual([]);
   });
 
-  it("stay small", () => {
+  it("keep the passages of their newest turns alone", async () => {
     const runs = Array.from({ length: 20 }, (_, index) => {
       const kept = { answer: answered("x"), evidence: { hits: [] } as never, understood: "" };
       return Run.restore(ask(`q${index}`), kept, { at: index, isPartial: false });
     });
-    for (let index = 0; index < 50; index += 1) save(new Thread("w", `n${index}`, runs));
-    const kept = listThreads("w");
-    expect(kept).toHaveLength(40);
-    const withPassages = kept.flatMap(({ turns }) => turns.filter(({ evidence }) => evidence));
-    expect(withPassages.map(({ question }) => question)).toContain("q19");
-    expect(withPassages).toHaveLength(12);
-  });
-
-  it("take what is no thread for none", () => {
-    for (const text of [
-      "{",
-      "7",
-      '[{"id":1}]',
-      '[{"id":"a","title":"","updated":1,"turns":[0]}]',
-    ]) {
-      localStorage.setItem("knotwork.threads.w", text);
-      expect(listThreads("w")).toEqual([]);
-    }
+    await new Thread("w", "", runs).save();
+    const [stored] = server.stored.values();
+    const turns = stored?.turns as { answer: { kept: { evidence: unknown } } }[];
+    expect(turns.map(({ answer }) => answer.kept.evidence !== null)).toEqual([
+      ...Array(8).fill(false),
+      ...Array(12).fill(true),
+    ]);
   });
 
   it("are written as Markdown with their sources", () => {

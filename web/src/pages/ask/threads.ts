@@ -1,56 +1,56 @@
-/** Threads: questions with their answers, one below the other, kept for each workspace. */
+/** Threads: questions with their answers, one below the other; the server keeps those of each key. */
 
 import { type Signal, signal } from "@preact/signals";
+import { ApiError, api, type Shapes, take } from "../../api/client";
+import { tellError } from "../../components/ErrorState";
+import { announce } from "../../state/announcements";
 import { isReading } from "../../state/jobs";
-import { keep, recall } from "../../state/preferences";
 import { type Answer, type Evidence, type Question, Run, type Turn } from "./runs";
 
-type Asked = Omit<Question, "workspace" | "text">;
+export type ThreadHead = Shapes["ThreadHead"];
 
-/** A question of a thread as it is kept. */
-export interface KeptTurn extends Partial<Asked> {
-  question: string;
-  answer?: Answer;
+/** What an answer of a thread has beside what the server said: how it was asked, and what was found. */
+interface Kept extends Partial<Omit<Question, "workspace" | "text">> {
   evidence?: Evidence | null;
-  understood?: string;
   isPartial?: boolean;
   /** Milliseconds since 1970. */
   at?: number;
 }
 
-export interface KeptThread {
-  id: string;
-  title: string;
-  turns: KeptTurn[];
-  /** Milliseconds since 1970. */
-  updated: number;
-}
-
-const MOST = 40;
-/** Only the newest turns keep the passages that were found: a browser's storage is small. */
+/** Only the newest turns keep the passages that were found: a request may not be large. */
 const MOST_WITH_PASSAGES = 12;
 /** Of turns that are sent with a question, and of the characters of each. */
 const MOST_TURNS = 6;
 const TURN_CHARACTERS = 2_000;
+const TITLE_CHARACTERS = 200;
 
-/** Counts up with every change of what is kept, so that lists are drawn again. */
+/** Counts up with every change of what is kept, so that lists are loaded again. */
 export const threadsTurn = signal(0);
 
-const name = (workspace: string) => `threads.${workspace}`;
-const live = new Map<string, Thread>();
-const keyOf = (workspace: string, id: string) => `${workspace} ${id}`;
+/** Threads that are open, or go on while another page is shown. */
+const live = new Set<Thread>();
+/** The thread that each workspace showed last. */
+export const shownThreads = new Map<string, Thread>();
 
-/** A thread that is open, or goes on while another page is shown. */
+const ALL = "/api/v1/workspaces/{workspace}/threads";
+const ONE = "/api/v1/workspaces/{workspace}/threads/{thread}";
+const params = (workspace: string, thread: string) => ({ params: { path: { workspace, thread } } });
+
 export class Thread {
   readonly runs: Signal<readonly Run[]>;
+  /** Empty until the server has its first answer. */
+  readonly id: Signal<string>;
+  private isTold = false;
+  private saving: Promise<void> = Promise.resolve();
 
   constructor(
     readonly workspace: string,
-    readonly id = `${Date.now().toString(36)}${Math.random().toString(36).slice(2, 8)}`,
+    id = "",
     runs: readonly Run[] = [],
   ) {
+    this.id = signal(id);
     this.runs = signal(runs);
-    live.set(keyOf(workspace, id), this);
+    live.add(this);
   }
 
   /** The first question. */
@@ -65,8 +65,41 @@ export class Thread {
     const at = instead ? runs.indexOf(instead) : runs.length;
     instead?.stop();
     this.runs.value = instead ? runs.with(at, run) : [...runs, run];
-    void run.start({ turns: turnsOf(runs.slice(0, at)), isSent }, () => save(this));
+    void run.start({ turns: turnsOf(runs.slice(0, at)), isSent }, () => {
+      this.save().catch((error: unknown) => {
+        // Said once: a server that keeps nothing still answers.
+        if (!this.isTold) announce(tellError(error), "bad");
+        this.isTold = true;
+      });
+    });
     return run;
+  }
+
+  /** Have the server keep the turns that have answers. Throws ApiError. */
+  save(): Promise<void> {
+    // One after the other: the first one is given an id, which the others have to know.
+    this.saving = this.saving.catch(() => undefined).then(() => this.send());
+    return this.saving;
+  }
+
+  private async send(): Promise<void> {
+    if (!live.has(this)) return;
+    const { workspace } = this;
+    const turns = turnsToKeep(this.runs.peek());
+    const known = params(workspace, this.id.peek());
+    if (this.id.peek()) {
+      const sent =
+        turns.length > 0 ? api.PUT(ONE, { ...known, body: { turns } }) : api.DELETE(ONE, known);
+      // Somebody else may have deleted it meanwhile.
+      if ((await unlessMissing(take<unknown>(sent))) === null || turns.length === 0)
+        this.id.value = "";
+    }
+    if (!this.id.peek() && turns.length > 0) {
+      const body = { title: this.title.slice(0, TITLE_CHARACTERS), turns };
+      const made = await take(api.POST(ALL, { params: { path: { workspace } }, body }));
+      this.id.value = made.id;
+    }
+    threadsTurn.value += 1;
   }
 }
 
@@ -84,101 +117,80 @@ export function turnsOf(runs: readonly Run[]): Turn[] {
     });
 }
 
-/** Return the threads of a workspace, the one that changed last first. */
-export function listThreads(workspace: string): KeptThread[] {
-  void threadsTurn.value;
-  try {
-    const kept: unknown = JSON.parse(recall(name(workspace)) ?? "[]");
-    return Array.isArray(kept) ? kept.filter(isKept) : [];
-  } catch {
-    return [];
-  }
+/** Return the threads of a workspace, the one that changed last first. Throws ApiError. */
+export async function listThreads(workspace: string, signal?: AbortSignal): Promise<ThreadHead[]> {
+  const asked = { params: { path: { workspace } }, ...(signal ? { signal } : {}) };
+  return (await take(api.GET(ALL, asked))).threads;
 }
 
-/** Return a thread by its id, or null if there is none. */
-export function openThread(workspace: string, id: string): Thread | null {
-  const open = live.get(keyOf(workspace, id));
-  if (open) return open;
-  const kept = listThreads(workspace).find((thread) => thread.id === id);
-  return kept ? new Thread(workspace, id, kept.turns.flatMap(restore(workspace))) : null;
-}
-
-/** Forget a thread, or all of a workspace. */
-export function forgetThreads(workspace: string, id?: string): void {
-  for (const [key, thread] of live) {
-    if (thread.workspace === workspace && (!id || thread.id === id)) live.delete(key);
-  }
-  write(workspace, id ? listThreads(workspace).filter((thread) => thread.id !== id) : []);
-}
-
-/** Forget the turns of a workspace whose answers are meant. */
-export function forgetAnswers(workspace: string, isMeant: (answer: Answer) => boolean): void {
-  const stays = (answer: Answer | null | undefined) => !answer || !isMeant(answer);
-  for (const thread of live.values()) {
-    if (thread.workspace !== workspace) continue;
-    thread.runs.value = thread.runs.peek().filter(({ answer }) => stays(answer.peek()));
-  }
-  const left = listThreads(workspace).map((thread) => {
-    const turns = thread.turns.filter(({ answer }) => stays(answer));
-    return { ...thread, turns };
-  });
-  write(
-    workspace,
-    left.filter(({ turns }) => turns.length > 0),
+/** Return a thread by its id, or null if there is none. Throws ApiError. */
+export async function openThread(workspace: string, id: string): Promise<Thread | null> {
+  const open = [...live].find(
+    (thread) => thread.workspace === workspace && thread.id.peek() === id,
   );
+  if (open || !id) return open ?? null;
+  const kept = await unlessMissing(take(api.GET(ONE, params(workspace, id))));
+  return kept && new Thread(workspace, id, kept.turns.map(restore(workspace)));
 }
 
-/** Keep a thread with its answers. */
-export function save(thread: Thread): void {
-  const turns = thread.runs.peek().flatMap(keepRun);
-  if (!turns.length || !live.has(keyOf(thread.workspace, thread.id))) return;
-  const others = listThreads(thread.workspace).filter(({ id }) => id !== thread.id);
-  const kept = { id: thread.id, title: thread.title, turns, updated: Date.now() };
-  write(thread.workspace, [kept, ...others]);
-}
-
-function write(workspace: string, threads: readonly KeptThread[]): void {
-  let room = MOST_WITH_PASSAGES;
-  const slim = threads.slice(0, MOST).map((thread) => {
-    const newestFirst = thread.turns.toReversed().map((turn) => {
-      room -= 1;
-      return room < 0 ? { ...turn, evidence: null } : turn;
-    });
-    return { ...thread, turns: newestFirst.reverse() };
-  });
-  keep(name(workspace), slim.length ? JSON.stringify(slim) : null);
+/** Forget a thread, or all of a workspace. Throws ApiError. */
+export async function forgetThreads(workspace: string, id?: string): Promise<void> {
+  for (const thread of live)
+    if (thread.workspace === workspace && (!id || thread.id.peek() === id)) live.delete(thread);
+  if (!live.has(shownThreads.get(workspace) as Thread)) shownThreads.delete(workspace);
+  const ids = id ? [id] : (await listThreads(workspace)).map((head) => head.id);
+  for (const each of ids) await take(api.DELETE(ONE, params(workspace, each)));
   threadsTurn.value += 1;
 }
 
-function keepRun(run: Run): KeptTurn[] {
-  const answer = run.answer.peek();
-  if (!answer) return [];
-  const { workspace: _, text, ...asked } = run.question;
-  const { at, isPartial, understood } = run;
-  const evidence = run.evidence.peek();
-  return [{ question: text, ...asked, answer, evidence, understood, isPartial, at }];
+/** Forget the turns of a workspace whose answers are meant. Throws ApiError. */
+export async function forgetAnswers(
+  workspace: string,
+  isMeant: (answer: Answer) => boolean,
+): Promise<void> {
+  for (const { id } of await listThreads(workspace)) await openThread(workspace, id);
+  for (const thread of live) {
+    if (thread.workspace !== workspace) continue;
+    const runs = thread.runs.peek();
+    const left = runs.filter(({ answer }) => !(answer.peek() && isMeant(answer.peek() as Answer)));
+    if (left.length === runs.length) continue;
+    thread.runs.value = left;
+    await thread.save();
+  }
+}
+
+/** Return what the server sends, or null for what it does not have. Throws ApiError. */
+async function unlessMissing<T>(sent: Promise<T>): Promise<T | null> {
+  try {
+    return await sent;
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 404) return null;
+    throw error;
+  }
+}
+
+function turnsToKeep(runs: readonly Run[]): Shapes["GivenTurn"][] {
+  const answered = runs.filter(({ answer }) => answer.peek());
+  return answered.map((run, index) => {
+    const { workspace: _, text, ...asked } = run.question;
+    const { at, isPartial, understood } = run;
+    const isNew = answered.length - index <= MOST_WITH_PASSAGES;
+    const kept: Kept = { ...asked, at, isPartial, evidence: isNew ? run.evidence.peek() : null };
+    return {
+      question: text.slice(0, TURN_CHARACTERS),
+      understood: understood.slice(0, TURN_CHARACTERS),
+      answer: { ...run.answer.peek(), kept },
+    };
+  });
 }
 
 function restore(workspace: string) {
-  return ({ question: text, answer, ...kept }: KeptTurn): Run[] => {
-    if (!answer) return [];
+  return ({ question: text, understood, answer }: Shapes["ThreadTurnShape"]): Run => {
+    const { kept = {}, ...said } = answer as unknown as Answer & { kept?: Kept };
     const { retriever = "", mode = "auto", usesModel = true } = kept;
     const { filter = "", only = "", edited = "" } = kept;
-    const { evidence = null, understood = "", isPartial = false, at = 0 } = kept;
+    const { evidence = null, isPartial = false, at = 0 } = kept;
     const question = { workspace, text, retriever, mode, usesModel, filter, only, edited };
-    return [Run.restore(question, { answer, evidence, understood }, { at, isPartial })];
+    return Run.restore(question, { answer: said, evidence, understood }, { at, isPartial });
   };
-}
-
-function isKept(value: unknown): value is KeptThread {
-  const { id, title, turns, updated } = (value ?? {}) as Partial<KeptThread>;
-  return (
-    typeof id === "string" &&
-    typeof title === "string" &&
-    typeof updated === "number" &&
-    Array.isArray(turns) &&
-    turns.every(
-      (turn) => typeof turn?.question === "string" && typeof turn.answer?.answer === "string",
-    )
-  );
 }
