@@ -105,7 +105,7 @@ def test_on_a_phone_the_source_is_a_sheet_over_the_thread(visitor):
     sheet.get_by_role("button", name="Close").tap()
     tabs = page.get_by_role("navigation", name="Parts of the workspace")
     tabs.get_by_role("button", name="Sources").tap()
-    page.get_by_role("region", name="Sources").get_by_text("Travel policy").first.wait_for()
+    page.locator(".ask-sources").get_by_text("Travel policy").first.wait_for()
     answer.wait_for(state="hidden")
     visit.check_width()
     visit.check_access()
@@ -266,17 +266,57 @@ def test_what_is_not_in_the_files_comes_with_the_nearest_passage_in_full(visit):
 
 def test_ticked_sources_limit_a_question(visit):
     page = visit.open(PAGE)
-    sources = page.get_by_role("region", name="Sources").first
-    sources.get_by_role("checkbox", name="Oriane Keld", exact=True).check()
+    source = page.locator(".ask-sources").get_by_role("checkbox", name=re.compile("Oriane Keld"))
+    source.check()
     ask(page, QUESTION)
     page.get_by_text("from the selected sources").wait_for()
     page.locator("summary", has_text="How it was found").click()
     passages = page.get_by_role("region", name="Passages found")
     if passages.count():
         assert "Travel policy" not in passages.inner_text()
-    sources.get_by_role("checkbox", name="Oriane Keld", exact=True).uncheck()
+    source.uncheck()
     answer = ask(page, QUESTION)
     answer.get_by_role("button", name=re.compile("^Citation 1: Travel policy")).wait_for()
+
+
+def test_a_related_question_is_asked_in_the_thread(visit):
+    page = visit.open(PAGE)
+    ask(page, "Who is Oriane Keld?")
+    related = page.get_by_role("list", name="Related questions").get_by_role("button")
+    related.first.wait_for()
+    visit.check_access()
+    question = related.first.inner_text()
+    related.first.click()
+    page.get_by_role("heading", name=question, exact=True).wait_for()
+    last_answer(page)
+    assert page.locator(".turns > li").count() == 2
+
+
+def test_a_question_is_asked_again_when_all_files_are_ready(visit):
+    page = visit.page
+    job = {"id": "j1", "kind": "index", "state": "running", "created": "", "started": ""}
+    job |= {"arguments": {}, "error": {}, "finished": "", "progress": {}, "report": {}}
+    told = 'id: 1\nevent: progress\ndata: {"stage": "load", "done": 2, "total": 6}\n\n'
+
+    def list_jobs(route):
+        route.fulfill(json={"data": [job], "request_id": "r"})
+
+    def follow(route):
+        end = "" if job["state"] == "running" else "event: end\ndata: {}\n\n"
+        route.fulfill(body=told + end, content_type="text/event-stream")
+
+    page.route(re.compile(r"/demo/jobs\?"), list_jobs)
+    page.route("**/demo/jobs/j1/events", follow)
+    page = visit.open(PAGE)
+    answer = ask(page, "Who mended the Heron buoy in 1931?")
+    answer.get_by_text("Not in the files that were ready").wait_for()
+    page.locator(".turn").get_by_text("2 of 6 files ready").wait_for()
+    assert page.get_by_text("Not in your files").count() == 0
+    visit.check_access()
+    page.get_by_role("button", name="Ask again when all are ready").click()
+    page.get_by_text("Will be asked again").wait_for()
+    job["state"] = "finished"
+    answer.get_by_text("Not in your files").wait_for()
 
 
 def test_no_request_is_waited_for_between_the_question_and_its_answer(visit):
@@ -287,7 +327,7 @@ def test_no_request_is_waited_for_between_the_question_and_its_answer(visit):
     ask(page, QUESTION)
     parts = [url.rpartition("/demo/")[2] for url in asked if "/api/" in url]
     assert parts[0] == "chat/stream"
-    assert set(parts[1:]) <= {"threads"}, "the thread is kept once the answer is there"
+    assert set(parts[1:]) <= {"threads", "related"}, "the rest follows the answer"
 
 
 def test_retrievers_are_compared_side_by_side(visit):

@@ -2,6 +2,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { api, take } from "../../api/client";
 import { IconButton } from "../../components/Button";
 import { tellError } from "../../components/ErrorState";
+import { quote } from "../../components/filters/conditions";
 import { Icon } from "../../components/Icon";
 import { PageHead } from "../../components/PageHead";
 import { Reader } from "../../components/reader/Reader";
@@ -10,12 +11,12 @@ import { announce } from "../../state/announcements";
 import { useLoaded } from "../../state/loading";
 import { asked, go, linkTo, setQuery, workspace } from "../../state/location";
 import { keepInTab, recallInTab } from "../../state/preferences";
+import { sourceFilter } from "../../state/sources";
 import { revision } from "../../state/workspaces";
 import { SourcesPanel } from "../library/SourcesPanel";
 import { type Choice, closeReader, queryOf, readChoice, readPlace, stepCitation } from "./address";
 import "./ask.css";
 import { Compare } from "./Compare";
-import { filterOfChosen } from "./chosen";
 import { Guide } from "./Guide";
 import { History } from "./History";
 import { useAskKeys, useReaderFocus, useSaidCitation } from "./keys";
@@ -47,18 +48,19 @@ export default function AskPage() {
       api.GET("/api/v1/workspaces/{workspace}", { params: { path: { workspace: here } }, signal }),
     ),
   );
-  const ask = async (question: string, how: Choice) => {
+  const ask = (question: string, how: Choice) => {
     if (how.compared.length > 1) {
       go(linkTo("ask", { thread: thread?.id.peek(), q: question, ...queryOf(how) }));
       return;
     }
-    const only = await filterOfChosen(here);
     const open = thread ?? new Thread(here);
+    const uris = sourceFilter.peek()?.uri.map(quote) ?? [];
+    const only = uris.length > 0 ? `uri in (${uris.join(", ")})` : "";
     open.ask(questionOf(here, question, how, only));
     showThread(open, how);
     setView("thread");
   };
-  const askHere = (question: string) => void ask(question, choice);
+  const askHere = (question: string) => ask(question, choice);
   useAskKeys(runs, place);
   useSaidCitation(place, runs);
   useReaderFocus(side, place !== null);

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import { errorOf, type Shapes, send } from "../../api/client";
+import type { Shapes } from "../../api/client";
 import { Button } from "../../components/Button";
 import { Empty } from "../../components/Empty";
 import { t } from "../../i18n";
@@ -9,6 +9,7 @@ import { go, linkTo } from "../../state/location";
 import { revision } from "../../state/workspaces";
 import { sayReady } from "./AnswerCard";
 import { openPlace } from "./address";
+import { type OfferedQuestion, Offers, request } from "./Offers";
 
 interface Cited {
   document_id: string;
@@ -20,7 +21,7 @@ interface GuideShape {
   total: number;
   documents: { document: string; title: string; sentence: string; source: Cited | null }[];
   topics: { name: string; community: string }[];
-  questions: { question: string }[];
+  questions: OfferedQuestion[];
   timeline: { date: string; when: string; sentence: string; source: Cited }[];
 }
 
@@ -35,7 +36,7 @@ export function Guide({ workspace, details, onAsk }: GuideProps) {
   const words = t.value.ask;
   const isEmpty = details?.documents === 0;
   const loaded = useLoaded(details && !isEmpty ? `${workspace} ${revision.value}` : "", (signal) =>
-    loadGuide(workspace, signal),
+    request<GuideShape>(workspace, "guide", { signal }),
   );
   if (isEmpty)
     return (
@@ -57,17 +58,7 @@ export function Guide({ workspace, details, onAsk }: GuideProps) {
     <section class="guide stack" aria-label={words.guide.title}>
       <p class="muted">{words.start}</p>
       {isReading.value && <p class="tag warn">{sayReady()}</p>}
-      {questions.length > 0 && (
-        <ul class="related" aria-label={words.guide.questions}>
-          {questions.map(({ question }) => (
-            <li key={question}>
-              <Button kind="quiet" icon="further" onClick={() => onAsk(question)}>
-                {question}
-              </Button>
-            </li>
-          ))}
-        </ul>
-      )}
+      <Offers label={words.guide.questions} questions={questions} onAsk={onAsk} />
       {documents.length > 0 && (
         <Part title={words.guide.documents}>
           {documents.map(({ document, title, sentence, source }) => (
@@ -121,13 +112,4 @@ function Passage({ title, source }: { title: string; source: Cited }) {
       {title}
     </button>
   );
-}
-
-/** Ask the server for the guide. Throws ApiError. */
-async function loadGuide(workspace: string, signal: AbortSignal): Promise<GuideShape> {
-  const address = `/api/v1/workspaces/${encodeURIComponent(workspace)}/guide`;
-  const response = await send(new Request(address, { signal }));
-  const body: unknown = await response.json().catch(() => null);
-  if (!response.ok) throw errorOf(response, body);
-  return (body as { data: GuideShape }).data;
 }

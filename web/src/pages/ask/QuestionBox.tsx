@@ -1,10 +1,8 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Shapes } from "../../api/client";
 import { Button } from "../../components/Button";
-import { tellError } from "../../components/ErrorState";
 import { FilterForm, FilterToggle } from "../../components/filters/FilterForm";
 import { t } from "../../i18n";
-import { announce } from "../../state/announcements";
 import { workspace } from "../../state/location";
 import { keepInTab, recallInTab } from "../../state/preferences";
 import { Advanced } from "./Advanced";
@@ -25,7 +23,7 @@ interface QuestionBoxProps {
   /** Whether there are questions before: the next one may refer to them. */
   isFollowUp: boolean;
   isRunning: boolean;
-  onAsk: (text: string, choice: Choice) => Promise<void>;
+  onAsk: (text: string, choice: Choice) => void;
   onStop: () => void;
 }
 
@@ -51,11 +49,8 @@ export function QuestionBox(props: QuestionBoxProps) {
   const isComparing = way.compared.length > 1;
   const send = () => {
     if (!text.trim()) return;
+    onAsk(text.trim(), way);
     write("");
-    onAsk(text.trim(), way).catch((error: unknown) => {
-      write(text);
-      announce(tellError(error), "bad");
-    });
   };
   const offered = (USUAL as readonly string[]).includes(way.retriever)
     ? USUAL

@@ -2,12 +2,14 @@ import { useEffect, useState } from "preact/hooks";
 import { Button } from "../../components/Button";
 import { t } from "../../i18n";
 import { isReading } from "../../state/jobs";
+import { useLoaded } from "../../state/loading";
 import { asked } from "../../state/location";
 import { AnswerCard, sayReady } from "./AnswerCard";
 import { openCitation } from "./address";
 import { How } from "./How";
 import { CitedFacts, Heard } from "./Memory";
-import type { Run } from "./runs";
+import { type OfferedQuestion, Offers, request } from "./Offers";
+import type { Answer, Run } from "./runs";
 import { Sources } from "./Sources";
 import type { Thread } from "./threads";
 
@@ -47,20 +49,28 @@ export function TurnView({ thread, run, number, isLast, onAsk }: TurnProps) {
       {answer && run.isPartial && <Partial onAgain={() => again()} />}
       <CitedFacts facts={answer?.memory ?? []} />
       <Sources run={run} turn={number} open={open} onOpen={onOpen} />
-      {isLast && answer?.related && answer.related.length > 0 && (
-        <ul class="related" aria-label={words.related}>
-          {answer.related.slice(0, 3).map((text) => (
-            <li key={text}>
-              <Button kind="quiet" icon="further" onClick={() => onAsk(text)}>
-                {text}
-              </Button>
-            </li>
-          ))}
-        </ul>
-      )}
+      {isLast && answer?.answered && <Related run={run} answer={answer} onAsk={onAsk} />}
       <How run={run} />
     </article>
   );
+}
+
+interface RelatedProps {
+  run: Run;
+  answer: Answer;
+  onAsk: (text: string) => void;
+}
+
+/** Questions that passages near an answer answer: found after it, so that nobody waits for them. */
+function Related({ run, answer, onAsk }: RelatedProps) {
+  const { workspace } = run.question;
+  const citations = answer.citations.map(({ chunk_id, span }) => ({ chunk_id, span }));
+  const wanted = citations.length > 0 ? `${workspace} ${run.at}` : "";
+  const { data } = useLoaded(wanted, (signal) => {
+    const body = { question: run.understood || run.question.text, citations };
+    return request<OfferedQuestion[]>(workspace, "related", { body, signal });
+  });
+  return <Offers label={t.value.ask.related} questions={data ?? []} onAsk={onAsk} />;
 }
 
 interface UnderstoodProps {

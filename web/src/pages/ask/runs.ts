@@ -4,10 +4,7 @@ import { type Signal, signal } from "@preact/signals";
 import { ApiError, isAborted, type Shapes } from "../../api/client";
 import { type ServerEvent, streamEvents } from "../../api/events";
 
-export type Answer = Shapes["AnswerShape"] & {
-  /** Questions that the documents answer, to ask next. */
-  related?: readonly string[];
-};
+export type Answer = Shapes["AnswerShape"];
 export type Evidence = Shapes["EvidenceShape"];
 export type Citation = Shapes["CitationShape"];
 export type Hit = Shapes["HitShape"];
@@ -68,7 +65,7 @@ export class Run {
   readonly error: Signal<Error | null> = signal(null);
   readonly state: Signal<RunState> = signal("running");
   /** Whether files were still being read when it was asked. */
-  readonly isPartial: boolean;
+  isPartial: boolean;
   /** When it was asked, in milliseconds since 1970. */
   readonly at: number;
 
@@ -151,7 +148,8 @@ export class Run {
       this.flush();
       this.text.value = "";
       this.withdrawn.value = String(data.reason ?? "");
-    } else if (event.name === "done") {
+    } else if (event.name === "reading") this.isPartial = true;
+    else if (event.name === "done") {
       const reply = isConversation(this.question) ? (event.data as Reply) : null;
       this.reply.value = reply;
       this.answer.value = reply ? reply.answer : (event.data as Answer);

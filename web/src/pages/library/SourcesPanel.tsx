@@ -2,7 +2,7 @@ import { api, take } from "../../api/client";
 import { t } from "../../i18n";
 import { useLoaded } from "../../state/loading";
 import { linkTo } from "../../state/location";
-import { chosenSources } from "../../state/sources";
+import { chooseSources, chosenSources } from "../../state/sources";
 import { revision } from "../../state/workspaces";
 
 /** The documents of a workspace; those that are ticked limit the questions. */
@@ -16,11 +16,6 @@ export function SourcesPanel({ workspace }: { workspace: string }) {
     ),
   );
   const chosen = chosenSources.value;
-  const toggle = (id: string) => {
-    const next = new Set(chosen);
-    if (!next.delete(id)) next.add(id);
-    chosenSources.value = next;
-  };
   return (
     <section class="stack tight" aria-label={t.value.ask.sources}>
       <h2>{t.value.ask.sources}</h2>
@@ -28,7 +23,11 @@ export function SourcesPanel({ workspace }: { workspace: string }) {
         {(loaded.data?.documents ?? []).map(({ id, title, uri }) => (
           <li key={id}>
             <label class="row top">
-              <input type="checkbox" checked={chosen.has(id)} onChange={() => toggle(id)} />
+              <input
+                type="checkbox"
+                checked={chosen.has(id)}
+                onChange={() => chooseSources([{ id, uri }], !chosen.has(id))}
+              />
               <span>{title || uri}</span>
             </label>
           </li>
