@@ -2,7 +2,6 @@ import { useMemo } from "preact/hooks";
 import { Button, IconButton } from "../../components/Button";
 import { ErrorState } from "../../components/ErrorState";
 import { Icon } from "../../components/Icon";
-import { ScrollBox } from "../../components/ScrollBox";
 import { SourcePlace } from "../../components/SourceCard";
 import { count, t } from "../../i18n";
 import { announce } from "../../state/announcements";
@@ -14,9 +13,9 @@ import { type Answer, type Citation, type Run, type Stage, type Verdict, verdict
 import { opensBeside } from "./Sources";
 import { writeAnswer } from "./writing";
 
-const NO_FACTS: Answer["memory"] = [];
 const MOST_ROWS = 20;
 const ICONS = { found: "check", likely: "info", absent: "none" } as const;
+const TONES = { found: "good", likely: "warn", absent: "" };
 
 interface AnswerCardProps {
   run: Run;
@@ -59,7 +58,7 @@ export function AnswerCard(props: AnswerCardProps) {
             text={text}
             isQuoted={answer !== null && answer.model === ""}
             citations={citations}
-            facts={answer?.memory ?? NO_FACTS}
+            {...(answer ? { facts: answer.memory } : {})}
             open={open}
             onOpen={onOpen}
             isWhole={answer !== null}
@@ -97,7 +96,7 @@ function byNumber(citations: readonly Citation[]): ReadonlyMap<number, Citation>
 
 function VerdictLine({ verdict }: { verdict: Verdict }) {
   return (
-    <p class={`verdict ${verdict}`}>
+    <p class={`tag ${TONES[verdict]}`}>
       <Icon name={ICONS[verdict]} size={14} /> {t.value.ask.verdicts[verdict]}
     </p>
   );
@@ -139,7 +138,7 @@ function Absent({ answer, run }: { answer: Answer; run: Run }) {
   return (
     <>
       {run.isPartial ? (
-        <p class="verdict likely">{words.notYet}</p>
+        <p class="tag warn">{words.notYet}</p>
       ) : (
         <>
           <VerdictLine verdict="absent" />
@@ -157,15 +156,7 @@ function Absent({ answer, run }: { answer: Answer; run: Run }) {
             {nearest.title || nearest.document}
           </a>
           <SourcePlace title={nearest.title} section={nearest.section} page={nearest.page} />
-          <AnswerText
-            text={hit?.text ?? nearest.quote}
-            isQuoted
-            citations={new Map()}
-            facts={NO_FACTS}
-            open={0}
-            onOpen={() => undefined}
-            isWhole
-          />
+          <AnswerText text={hit?.text ?? nearest.quote} isQuoted />
         </section>
       )}
     </>
@@ -178,46 +169,27 @@ export function sayReady(): string {
   return total > 0 ? t.value.ask.ready(done, total) : t.value.ask.stillReading;
 }
 
-/** The rows that a query found. */
-function Rows({ result }: { result: Answer["results"][number] }) {
-  const words = t.value.ask;
-  const { columns, rows, row_count } = result;
+/** The rows that a query found, as a table. */
+function Rows({ result: { columns, rows, row_count } }: { result: Answer["results"][number] }) {
   if (rows.length === 0) return null;
+  const line = (cells: readonly unknown[]) => `| ${cells.map(writeCell).join(" | ")} |`;
+  const head = [line(columns), `|${" --- |".repeat(columns.length)}`];
   const total = row_count ?? rows.length;
   return (
-    <ScrollBox label={t.value.reader.table} class="answer-rows">
-      <table>
-        <thead>
-          <tr>
-            {columns.map((column) => (
-              <th key={column} scope="col">
-                {column}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {rows.slice(0, MOST_ROWS).map((row, index) => (
-            <tr key={index}>
-              {row.map((cell, at) => (
-                <td key={columns[at]} class={typeof cell === "number" ? "number" : ""}>
-                  {sayCell(cell)}
-                </td>
-              ))}
-            </tr>
-          ))}
-        </tbody>
-      </table>
+    <>
+      <AnswerText text={[...head, ...rows.slice(0, MOST_ROWS).map(line)].join("\n")} />
       {total > MOST_ROWS && (
-        <p class="small muted">{words.rowsShown(count(MOST_ROWS), count(total))}</p>
+        <p class="small muted">{t.value.ask.rowsShown(count(MOST_ROWS), count(total))}</p>
       )}
-    </ScrollBox>
+    </>
   );
 }
 
-function sayCell(cell: unknown): string {
+/** Return a cell as Markdown in which nothing is a mark. */
+function writeCell(cell: unknown): string {
   if (cell === null || cell === undefined) return "–";
-  return typeof cell === "object" ? JSON.stringify(cell) : String(cell);
+  const text = typeof cell === "object" ? JSON.stringify(cell) : String(cell);
+  return text.replace(/\s+/g, " ").replace(/[\\`*_[\]<>|~]/g, "\\$&");
 }
 
 /** Put an answer on the clipboard, with its sources. */

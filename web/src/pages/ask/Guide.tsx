@@ -1,4 +1,3 @@
-import type { ComponentChildren } from "preact";
 import type { Shapes } from "../../api/client";
 import { Button } from "../../components/Button";
 import { Empty } from "../../components/Empty";
@@ -59,57 +58,54 @@ export function Guide({ workspace, details, onAsk }: GuideProps) {
       <p class="muted">{words.start}</p>
       {isReading.value && <p class="tag warn">{sayReady()}</p>}
       <Offers label={words.guide.questions} questions={questions} onAsk={onAsk} />
-      {documents.length > 0 && (
-        <Part title={words.guide.documents}>
-          {documents.map(({ document, title, sentence, source }) => (
-            <li key={document}>
-              <Passage title={title} source={source ?? { document_id: document, span: [0, 0] }} />
-              <p class="muted">{sentence}</p>
-            </li>
-          ))}
-        </Part>
-      )}
-      {topics.length > 0 && (
-        <Part title={words.guide.topics}>
-          {topics.map(({ name, community }) => (
-            <li key={community}>
-              <a href={linkTo("communities", { c: community })}>{name}</a>
-            </li>
-          ))}
-        </Part>
-      )}
-      {timeline.length > 0 && (
-        <Part title={words.guide.timeline}>
-          {timeline.map(({ date, when, sentence, source }) => (
-            <li key={`${date} ${sentence}`}>
-              <Passage title={when || date} source={source} />
-              <p class="muted">{sentence}</p>
-            </li>
-          ))}
-        </Part>
-      )}
+      <Part title={words.guide.documents} lines={documents.map(toLine)} />
+      {topics.length > 0 && <h2>{words.guide.topics}</h2>}
+      <ul class="lines small">
+        {topics.map(({ name, community }) => (
+          <li key={community}>
+            <a href={linkTo("communities", { c: community })}>{name}</a>
+          </li>
+        ))}
+      </ul>
+      <Part title={words.guide.timeline} lines={timeline.map(toLine)} />
     </section>
   );
 }
 
-function Part({ title, children }: { title: string; children: ComponentChildren }) {
-  return (
-    <div class="stack tight">
-      <h2>{title}</h2>
-      <ul class="stack tight small">{children}</ul>
-    </div>
-  );
+interface Line {
+  title: string;
+  sentence: string;
+  source: Cited;
 }
 
-function Passage({ title, source }: { title: string; source: Cited }) {
-  const [start = 0, end = 0] = source.span;
+type Described = GuideShape["documents"][number] | GuideShape["timeline"][number];
+
+function toLine(each: Described): Line {
+  if ("when" in each) return { ...each, title: each.when || each.date };
+  return { ...each, source: each.source ?? { document_id: each.document, span: [] } };
+}
+
+/** Sentences of documents: each opens where it is. */
+function Part({ title, lines }: { title: string; lines: readonly Line[] }) {
+  if (lines.length === 0) return null;
   return (
-    <button
-      type="button"
-      class="link-button"
-      onClick={() => openPlace({ document: source.document_id, start, end })}
-    >
-      {title}
-    </button>
+    <div class="stack tight small">
+      <h2>{title}</h2>
+      {lines.map(({ title: name, sentence, source: { document_id: document, span } }) => {
+        const [start = 0, end = 0] = span;
+        return (
+          <p key={`${document} ${start}`}>
+            <button
+              type="button"
+              class="link-button"
+              onClick={() => openPlace({ document, start, end })}
+            >
+              {name}
+            </button>{" "}
+            <span class="muted">{sentence}</span>
+          </p>
+        );
+      })}
+    </div>
   );
 }

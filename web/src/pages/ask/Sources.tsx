@@ -6,8 +6,6 @@ import type { Citation, Hit, Run } from "./runs";
 
 interface SourcesProps {
   run: Run;
-  /** Of its turn, counted from 1. */
-  turn: number;
   open: number;
   onOpen: (number: number) => void;
 }
@@ -16,7 +14,7 @@ interface SourcesProps {
 const MOST_FOUND = 4;
 
 /** The passages that an answer cites; until it is there, those that were found. */
-export function Sources({ run, turn, open, onOpen }: SourcesProps) {
+export function Sources({ run, open, onOpen }: SourcesProps) {
   const words = t.value.ask;
   const answer = run.answer.value;
   const hits = answer ? [] : (run.evidence.value?.hits ?? []).slice(0, MOST_FOUND);
@@ -27,66 +25,50 @@ export function Sources({ run, turn, open, onOpen }: SourcesProps) {
     <section class="stack tight" aria-label={title}>
       <h3 class="small muted">{title}</h3>
       <ol class="source-grid">
-        {citations.map((citation) => (
-          <li key={citation.number}>
-            <CitationCard
-              citation={citation}
-              isActive={citation.number === open}
-              id={`source-${turn}-${citation.number}`}
-              onOpen={() => onOpen(citation.number)}
-            />
-          </li>
+        {citations.map((cited) => (
+          <Card
+            key={cited.number}
+            source={cited}
+            number={cited.number}
+            text={cited.quote}
+            isActive={cited.number === open}
+            onOpen={() => onOpen(cited.number)}
+          />
         ))}
         {hits.map((hit) => (
-          <li key={hit.chunk_id}>
-            <HitCard hit={hit} />
-          </li>
+          <Card key={hit.chunk_id} source={hit} number={hit.rank} text={hit.text} />
         ))}
       </ol>
     </section>
   );
 }
 
-interface CitationCardProps {
-  citation: Citation;
-  isActive: boolean;
-  id: string;
-  onOpen: () => void;
+interface CardProps {
+  source: Citation | Hit;
+  number: number;
+  text: string;
+  isActive?: boolean;
+  /** What a click does; without, the passage is opened. */
+  onOpen?: () => void;
 }
 
-function CitationCard({ citation, isActive, id, onOpen }: CitationCardProps) {
-  const [start = 0, end = 0] = citation.span;
+function Card({ source, number, text, isActive = false, onOpen }: CardProps) {
+  const [start = 0, end = 0] = source.span;
+  const place = { document: source.document_id, start, end };
   return (
-    <SourceCard
-      number={citation.number}
-      title={citation.title || citation.document}
-      section={citation.section}
-      page={citation.page}
-      text={citation.quote}
-      textStart={start}
-      isActive={isActive}
-      id={id}
-      href={linkTo("documents", { doc: citation.document_id, start, end })}
-      onOpen={(event) => opensBeside(event, onOpen)}
-    />
-  );
-}
-
-function HitCard({ hit }: { hit: Hit }) {
-  const [start = 0, end = 0] = hit.span;
-  const place = { document: hit.document_id, start, end };
-  return (
-    <SourceCard
-      number={hit.rank}
-      title={hit.title || hit.document}
-      section={hit.section}
-      page={hit.page}
-      text={hit.text}
-      textStart={start}
-      marks={hit.sentences.slice(0, 1).map(({ span }) => span)}
-      href={linkTo("documents", { doc: hit.document_id, start, end })}
-      onOpen={(event) => opensBeside(event, () => openPlace(place))}
-    />
+    <li>
+      <SourceCard
+        number={number}
+        title={source.title || source.document}
+        section={source.section}
+        page={source.page}
+        text={text}
+        textStart={start}
+        isActive={isActive}
+        href={linkTo("documents", { doc: source.document_id, start, end })}
+        onOpen={(event) => opensBeside(event, onOpen ?? (() => openPlace(place)))}
+      />
+    </li>
   );
 }
 

@@ -48,7 +48,7 @@ export function TurnView({ thread, run, number, isLast, onAsk }: TurnProps) {
       )}
       {answer && run.isPartial && <Partial onAgain={() => again()} />}
       <CitedFacts facts={answer?.memory ?? []} />
-      <Sources run={run} turn={number} open={open} onOpen={onOpen} />
+      <Sources run={run} open={open} onOpen={onOpen} />
       {isLast && answer?.answered && <Related run={run} answer={answer} onAsk={onAsk} />}
       <How run={run} />
     </article>
