@@ -241,12 +241,12 @@ def test_a_way_to_search_is_chosen_by_its_plain_name(visit):
     page.locator("summary", has_text="How it was found").last.click()
     page.get_by_text(re.compile(r"^1\. graph: Who approves trips abroad\?")).wait_for()
     page.get_by_role("button", name="Advanced").click()
-    for name in ("Keywords", "Pagerank"):
+    for name in ("Keywords", "PageRank"):
         dialog.get_by_role("checkbox", name=f"Compare: {name}", exact=True).check()
     dialog.get_by_role("button", name="Done").click()
     page.get_by_role("textbox", name="Your question").fill(QUESTION)
     page.keyboard.press("Enter")
-    page.get_by_role("heading", name="Pagerank", exact=True).wait_for()
+    page.get_by_role("heading", name="PageRank", exact=True).wait_for()
 
 
 def test_what_is_not_in_the_files_comes_with_the_nearest_passage_in_full(visit):

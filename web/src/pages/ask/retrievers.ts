@@ -10,10 +10,7 @@ export const AGENTS = ["iterative", "corrective", "reasoning", "revising"].map(
   (kind) => `${AGENT}${kind}`,
 );
 
-/** Return the plain name of a retriever or agent; a composition stays as it is written. */
+/** Return the plain name of a retriever or agent; that of a plugin or composition is its own. */
 export function sayRetriever(name: string): string {
-  const known = t.value.ask.retrievers[name];
-  if (known || !/^\w+$/.test(name)) return known ?? name;
-  const words = name.replaceAll("_", " ");
-  return words.charAt(0).toUpperCase() + words.slice(1);
+  return t.value.ask.retrievers[name] ?? name;
 }
