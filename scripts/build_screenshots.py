@@ -83,7 +83,7 @@ def open_citation(page: Page, language: str) -> None:
 
 def ask(page: Page, language: str) -> None:
     """Ask a question, and wait until it is answered."""
-    page.get_by_role("textbox").first.fill(QUESTION[language])
+    page.locator("#question").fill(QUESTION[language])
     page.keyboard.press("Control+Enter")
     page.locator(".answer-text button").first.wait_for()
 
@@ -92,7 +92,7 @@ def compare(page: Page, language: str) -> None:
     """Ask two retrievers side by side."""
     ask(page, language)
     page.goto(page.url.partition("&cite")[0] + "&vs=hybrid,graph")
-    page.locator("table.aligned tr").nth(2).wait_for()
+    page.locator("table.passages tr").nth(2).wait_for()
 
 
 def open_report(page: Page, _language: str) -> None:

@@ -123,5 +123,5 @@ def test_who_may_only_read_is_answered_from_facts_and_forgets_none(visitor, keye
     visit.check_access()
     box.fill("Ben Cole lives in Riga.")
     page.keyboard.press("Control+Enter")
-    page.get_by_role("heading", name="No answer found in the documents").wait_for()
+    page.get_by_text("Not in your files").wait_for()
     assert page.get_by_role("region", name="Remember this?").count() == 0

@@ -45,8 +45,9 @@ def test_a_question_is_asked_of_some_documents(visit):
     chips.first.wait_for()
     assert chips.count() == len(told["citations"])
     assert {cited["title"] for cited in told["citations"]} == {"Travel policy"}
-    answer.get_by_text(f"({told['strength']} answer)").wait_for()
-    page.get_by_role("button", name="Why this answer?").click()
+    verdict = {"strong": "Found in the text", "weak": "Likely, check the source"}
+    answer.get_by_text(verdict[told["strength"]]).wait_for()
+    page.locator("summary", has_text="How it was found").click()
     page.get_by_text("format = 'docx' and not path = 'zh'", exact=True).wait_for()
     page.reload()
     page.get_by_role("button", name="Filter (2)").wait_for()

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
-import { decimal, t } from "../i18n";
+import { t } from "../i18n";
 import { cutAtSpans, Offsets, type Span } from "./offsets";
 import { plainText } from "./plain";
 
@@ -13,7 +13,6 @@ interface SourceCardProps {
   /** Where the text begins in its document; `marks` are spans of the document. */
   textStart: number;
   marks?: readonly Span[];
-  score?: number;
   /** Where the passage is shown in its document. */
   href: string;
   onOpen?: (event: MouseEvent) => void;
@@ -24,7 +23,7 @@ interface SourceCardProps {
 
 /** A passage: where it stands, what it says, and the way to it. */
 export function SourceCard(props: SourceCardProps) {
-  const { number, title, section, page, score, href, onOpen, isActive, id, children } = props;
+  const { number, title, section, page, href, onOpen, isActive, id, children } = props;
   return (
     <article id={id} class={`source ${isActive ? "active" : ""}`}>
       <header>
@@ -32,11 +31,6 @@ export function SourceCard(props: SourceCardProps) {
         <a class="grow source-title" href={href} onClick={onOpen}>
           {title}
         </a>
-        {score !== undefined && (
-          <span class="small faint number" title={t.value.source.score}>
-            {decimal(score, 2)}
-          </span>
-        )}
       </header>
       <SourcePlace title={title} section={section} page={page ?? ""} />
       <p class="source-text">

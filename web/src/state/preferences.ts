@@ -26,6 +26,25 @@ export function keep(name: string, value: string | null): void {
   }
 }
 
+/** Return what this tab keeps under a name, or an empty text. */
+export function recallInTab(name: string): string {
+  try {
+    return sessionStorage.getItem(PREFIX + name) ?? "";
+  } catch {
+    return "";
+  }
+}
+
+/** Keep a text under a name for as long as the tab is open; an empty one is not kept. */
+export function keepInTab(name: string, value: string): void {
+  try {
+    if (value) sessionStorage.setItem(PREFIX + name, value);
+    else sessionStorage.removeItem(PREFIX + name);
+  } catch {
+    // It lasts as long as the page.
+  }
+}
+
 function readTheme(): Theme {
   const kept = recall("theme");
   return kept === "light" || kept === "dark" ? kept : "system";

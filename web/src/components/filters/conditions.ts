@@ -62,7 +62,8 @@ export function readFilter(text: string): Condition[] | null {
   }
 }
 
-function quote(text: string): string {
+/** Return a text as a value of the language of filters. */
+export function quote(text: string): string {
   return `'${text.replaceAll("'", "''")}'`;
 }
 

@@ -1,19 +1,18 @@
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useId, useMemo } from "preact/hooks";
 import { count, t } from "../../i18n";
-import { isDark } from "../../state/preferences";
-import { Skeleton } from "../Progress";
-import { colourOf, readPalette } from "./colours";
-import { placeInColumns } from "./columns";
+import { ScrollBox } from "../ScrollBox";
+import { NODE, type Placed, placeInLevels } from "./columns";
 import "./graph.css";
-import type { Drawing, GraphView } from "./view";
 
 export interface SmallNode {
   id: string;
   label: string;
-  /** The type of the entity: its colour. */
-  type?: string;
-  /** Whether one begins here: these stand in the first column, and are larger. */
+  /** Its class in the style sheet, beside that of all nodes. */
+  kind?: string;
+  /** Whether the graph begins here: such nodes are in the first level. */
   isStart?: boolean;
+  /** Whether it leads nowhere, so that it is no button. */
+  isFixed?: boolean;
 }
 
 export interface SmallEdge {
@@ -26,162 +25,133 @@ export interface SmallEdge {
 }
 
 interface SmallGraphProps {
-  /** A hundred, at most: more are counted below the drawing, and in the list. */
+  /** A hundred, at most: more are counted below the drawing. */
   nodes: readonly SmallNode[];
   edges: readonly SmallEdge[];
   onNode?: (id: string) => void;
   onEdge?: (id: string) => void;
   /** What it shows, for those who do not see it. */
   ariaLabel: string;
-  /** Pixels. */
-  height?: number;
 }
 
 const MOST_NODES = 100;
+const LABEL = { width: 88, height: 32 };
 
-/** A small graph in columns, as the ways from a question to its evidence. Every node and every edge
- * is a button for the keyboard and for screen readers, too. */
-export function SmallGraph(props: SmallGraphProps) {
-  const { nodes, edges, ariaLabel, height = 260 } = props;
-  const box = useRef<HTMLDivElement>(null);
-  const view = useRef<GraphView | null>(null);
-  const [width, setWidth] = useState(0);
-  const [isReady, setReady] = useState(false);
-  const [failed, setFailed] = useState(false);
-  const events = useRef(props);
-  events.current = props;
-  const dark = isDark();
+/** A small graph in levels, such as the way from a question to its evidence. */
+export function SmallGraph({ nodes, edges, onNode, onEdge, ariaLabel }: SmallGraphProps) {
+  const arrow = useId();
   const shown = nodes.slice(0, MOST_NODES);
-  const signature = JSON.stringify([shown, edges, width, height, dark]);
-
-  useEffect(() => {
-    const element = box.current;
-    if (!element) return;
-    const observer = new ResizeObserver(() => setWidth(Math.round(element.clientWidth)));
-    observer.observe(element);
-    setWidth(Math.round(element.clientWidth));
-    return () => observer.disconnect();
-  }, []);
-
-  useEffect(() => {
-    const element = box.current;
-    if (!element || !width) return;
-    let isGone = false;
-    let opened: GraphView | null = null;
-    const drawing = drawSmall(shown, edges, width, height);
-    setReady(false);
-    import("./small-view")
-      .then(({ openSmallView }) =>
-        openSmallView(element, drawing, {
-          onNode: (id) => events.current.onNode?.(id),
-          onEdge: (id) => events.current.onEdge?.(id),
-        }),
-      )
-      .then(
-        (made) => {
-          opened = made;
-          if (isGone) made.destroy();
-          else {
-            view.current = made;
-            setReady(true);
-          }
-        },
-        () => {
-          if (!isGone) setFailed(true);
-        },
-      );
-    return () => {
-      isGone = true;
-      view.current = null;
-      opened?.destroy();
-    };
-  }, [signature]);
-
-  const point = (id: string | null, edge: string | null = null) => {
-    const ends = edges.find((known) => known.id === edge);
-    const lit = id ? [id] : ends ? [ends.source, ends.target] : [];
-    view.current?.emphasise(
-      lit.length
-        ? {
-            nodes: new Map(lit.map((node) => [node, 1])),
-            edges: new Set(edge ? [edge] : edges.filter((e) => touches(e, id)).map((e) => e.id)),
-            rest: 0.25,
-            labelled: new Set(),
-          }
-        : null,
-    );
-  };
-  const words = t.value.graph.small;
+  const { places, width, height, isTall } = useMemo(() => {
+    const starts = shown.filter(({ isStart }) => isStart).map(({ id }) => id);
+    const ids = shown.map(({ id }) => id);
+    return placeInLevels(starts, ids, edges);
+  }, [nodes, edges]);
+  const nameOf = (id: string) => shown.find((node) => node.id === id)?.label ?? id;
+  const lines = edges.flatMap((edge) => {
+    const [from, to] = [places.get(edge.source), places.get(edge.target)];
+    return from && to && from !== to ? [{ edge, ...join(from, to, isTall) }] : [];
+  });
   return (
     <figure class="small-graph" aria-label={ariaLabel}>
-      {!isReady && !failed && <Skeleton label={t.value.common.loading} lines={3} />}
-      <div
-        ref={box}
-        class={failed ? "small-graph-canvas failed" : "small-graph-canvas"}
-        style={{ height: `${height}px` }}
-        aria-hidden="true"
-      />
+      <ScrollBox label={ariaLabel}>
+        {/* biome-ignore lint/a11y/noSvgWithoutTitle: the figure has the name, and a title is a tip */}
+        <svg width={width} height={height} viewBox={`0 0 ${width} ${height}`}>
+          <marker id={arrow} viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" orient="auto">
+            <path class="small-arrow" d="M0 0 8 4 0 8z" />
+          </marker>
+          {lines.map(({ edge, path }) => (
+            <path
+              key={edge.id}
+              class="small-line"
+              d={path}
+              marker-end={edge.isMutual ? undefined : `url(#${arrow})`}
+            />
+          ))}
+          {lines.map(
+            ({ edge, middle: { x, y } }) =>
+              edge.label && (
+                <foreignObject
+                  key={edge.id}
+                  x={x - LABEL.width / 2}
+                  y={y - LABEL.height / 2}
+                  {...LABEL}
+                >
+                  <Part
+                    class="small-label"
+                    title={edge.label}
+                    name={[edge.source, edge.label, edge.target].map(nameOf).join(" · ")}
+                    onOpen={onEdge}
+                    id={edge.id}
+                  />
+                </foreignObject>
+              ),
+          )}
+          {shown.map(({ id, label, kind = "", isFixed }) => {
+            const { x, y } = places.get(id) ?? { x: 0, y: 0 };
+            return (
+              <foreignObject key={id} x={x - NODE.width / 2} y={y - NODE.height / 2} {...NODE}>
+                <Part
+                  class={`small-node ${kind}`}
+                  title={label}
+                  onOpen={isFixed ? undefined : onNode}
+                  id={id}
+                />
+              </foreignObject>
+            );
+          })}
+        </svg>
+      </ScrollBox>
       {nodes.length > MOST_NODES && (
-        <p class="small muted">{words.cut(count(MOST_NODES), count(nodes.length))}</p>
+        <p class="small muted">{t.value.graph.small.cut(count(MOST_NODES), count(nodes.length))}</p>
       )}
-      <ul class="small-graph-list" aria-label={words.parts}>
-        {shown.map((node) => (
-          <li key={node.id}>
-            <button
-              type="button"
-              onClick={() => props.onNode?.(node.id)}
-              onFocus={() => point(node.id)}
-              onBlur={() => point(null)}
-            >
-              {node.label}
-            </button>
-          </li>
-        ))}
-        {edges.map((edge) => (
-          <li key={edge.id}>
-            <button
-              type="button"
-              onClick={() => props.onEdge?.(edge.id)}
-              onFocus={() => point(null, edge.id)}
-              onBlur={() => point(null)}
-            >
-              {`${nameOf(nodes, edge.source)} · ${edge.label} · ${nameOf(nodes, edge.target)}`}
-            </button>
-          </li>
-        ))}
-      </ul>
     </figure>
   );
 }
 
-function touches(edge: SmallEdge, id: string | null): boolean {
-  return edge.source === id || edge.target === id;
+interface PartProps {
+  id: string;
+  title: string;
+  /** What it is called for those who do not see what it joins. */
+  name?: string;
+  class: string;
+  onOpen: ((id: string) => void) | undefined;
 }
 
-function nameOf(nodes: readonly SmallNode[], id: string): string {
-  return nodes.find((node) => node.id === id)?.label ?? "";
+/** The words of a node or an edge: a button where it leads somewhere. */
+function Part({ id, title, name = title, class: kind, onOpen }: PartProps) {
+  const words = <span>{title}</span>;
+  if (!onOpen) return <div class={kind}>{words}</div>;
+  return (
+    <button type="button" class={kind} aria-label={name} title={title} onClick={() => onOpen(id)}>
+      {words}
+    </button>
+  );
 }
 
-function drawSmall(
-  nodes: readonly SmallNode[],
-  edges: readonly SmallEdge[],
-  width: number,
-  height: number,
-): Drawing {
-  const palette = readPalette();
-  const ids = nodes.map((node) => node.id);
-  const starts = nodes.filter((node) => node.isStart).map((node) => node.id);
-  const places = placeInColumns(starts, ids, edges, width, height);
+/** Return the line between two nodes, and its middle; within a level it bends around the others. */
+function join(from: Placed, to: Placed, isTall: boolean): { path: string; middle: Placed } {
+  const [half, side] = isTall
+    ? [NODE.height / 2, NODE.width / 2]
+    : [NODE.width / 2, NODE.height / 2];
+  const turn = ({ x, y }: Placed) => (isTall ? { x: y, y: x } : { x, y });
+  const [one, other] = [turn(from), turn(to)];
+  const at = (x: number, y: number) => (isTall ? `${y} ${x}` : `${x} ${y}`);
+  if (one.x === other.x) {
+    const step = Math.sign(other.y - one.y);
+    const isNext = Math.abs(other.y - one.y) < 3 * side;
+    const bend = isNext ? 0 : half + 24;
+    const [y, end] = isNext ? [one.y + step * side, other.y - step * side] : [one.y, other.y];
+    const [x, out] = isNext ? [one.x, one.x] : [one.x + half, one.x + bend];
+    return {
+      path: `M${at(x, y)} C${at(out, y)} ${at(out, end)} ${at(x, end)}`,
+      middle: turn({ x: isNext ? one.x : out, y: (y + end) / 2 }),
+    };
+  }
+  const step = Math.sign(other.x - one.x);
+  const [x, end] = [one.x + step * half, other.x - step * half];
+  const halfway = (x + end) / 2;
   return {
-    nodes: nodes.map((node) => ({
-      id: node.id,
-      label: node.label,
-      x: places.get(node.id)?.x ?? 0,
-      y: places.get(node.id)?.y ?? 0,
-      ...(height > width ? { side: "right" as const } : {}),
-      size: node.isStart ? 9 : 7,
-      color: node.isStart ? palette.accent : colourOf(node.type ?? "", palette),
-    })),
-    edges: edges.map((edge) => ({ ...edge, width: 1.4, color: palette.strongLine })),
+    path: `M${at(x, one.y)} C${at(halfway, one.y)} ${at(halfway, other.y)} ${at(end, other.y)}`,
+    middle: turn({ x: halfway, y: (one.y + other.y) / 2 }),
   };
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { placeInColumns, stepsFrom } from "./columns";
+import { NODE, placeInLevels, stepsFrom } from "./columns";
 
 const edges = [
   { source: "a", target: "b" },
@@ -24,26 +24,30 @@ describe("steps", () => {
   });
 });
 
-describe("columns", () => {
-  it("go across what is wide, and down what is tall", () => {
-    const wide = placeInColumns(["a"], ["a", "b", "c", "d"], edges, 600, 200);
-    const x = ["a", "b", "c", "d"].map((id) => wide.get(id)?.x ?? 0);
-    expect(x).toEqual([...x].sort((one, other) => one - other));
-    expect(new Set(x).size).toBe(4);
-    const tall = placeInColumns(["a"], ["a", "b", "c", "d"], edges, 200, 600);
-    expect((tall.get("d")?.y ?? 0) - (tall.get("a")?.y ?? 0)).toBeGreaterThan(400);
+describe("levels", () => {
+  it("of a chain are below each other, those of a star beside each other", () => {
+    const chain = placeInLevels(["a"], ["a", "b", "c", "d"], edges);
+    expect(chain.isTall).toBe(true);
+    expect(chain.width).toBeLessThan(chain.height);
+    const y = ["a", "b", "c", "d"].map((id) => chain.places.get(id)?.y ?? 0);
+    expect(y).toEqual([...new Set(y)].sort((one, other) => one - other));
+    const star = [1, 2, 3].map((number) => ({ source: "a", target: `${number}` }));
+    expect(placeInLevels(["a"], ["a", "1", "2", "3"], star).isTall).toBe(false);
   });
 
-  it("keep every node inside, and no two in one place", () => {
+  it("keep every node inside, and no two on each other", () => {
     const ids = Array.from({ length: 30 }, (_, index) => `n${index}`);
     const star = ids.slice(1).map((id) => ({ source: "n0", target: id }));
-    const places = [...placeInColumns(["n0"], ids, star, 500, 300).values()];
-    for (const { x, y } of places) {
-      expect(x).toBeGreaterThanOrEqual(0);
-      expect(x).toBeLessThanOrEqual(500);
-      expect(y).toBeGreaterThanOrEqual(0);
-      expect(y).toBeLessThanOrEqual(300);
+    const { places, width, height } = placeInLevels(["n0"], ids, star);
+    for (const { x, y } of places.values()) {
+      expect(x).toBeGreaterThanOrEqual(NODE.width / 2);
+      expect(x).toBeLessThanOrEqual(width - NODE.width / 2);
+      expect(y).toBeGreaterThanOrEqual(NODE.height / 2);
+      expect(y).toBeLessThanOrEqual(height - NODE.height / 2);
     }
-    expect(new Set(places.map(({ x, y }) => `${x} ${y}`)).size).toBe(30);
+    const rows = [...places.values()].filter(({ x }) => x > NODE.width).map(({ y }) => y);
+    rows.sort((one, other) => one - other);
+    for (const [index, y] of rows.slice(1).entries())
+      expect(y - (rows[index] ?? 0)).toBeGreaterThanOrEqual(NODE.height);
   });
 });

@@ -1,4 +1,4 @@
-/** Places of a small graph: columns by how many steps things are from where one begins. */
+/** Places of a small graph: levels by how many steps nodes are from where the graph begins. */
 
 export interface Linked {
   source: string;
@@ -10,8 +10,17 @@ export interface Placed {
   y: number;
 }
 
-const MARGIN_X = 70;
-const MARGIN_Y = 34;
+export interface Layout {
+  /** The middle of each node, in pixels. */
+  places: Map<string, Placed>;
+  width: number;
+  height: number;
+  /** Whether the levels are below each other; else they are beside each other. */
+  isTall: boolean;
+}
+
+export const NODE = { width: 136, height: 44 };
+const GAP = { along: 92, across: 12, tall: 40 };
 
 /** Return the step at which each node is reached from the first ones; those never reached come last. */
 export function stepsFrom(
@@ -37,24 +46,24 @@ export function stepsFrom(
   return steps;
 }
 
-/** Place nodes in columns, or in rows where there is more height than width, each ordered by what
- * its nodes are linked to in the one before. */
-export function placeInColumns(
+/** Place nodes in levels, each ordered by what its nodes are linked to in the level before.
+ *
+ * A chain goes down and a star goes across, so that both stay narrow.
+ */
+export function placeInLevels(
   starts: readonly string[],
   ids: readonly string[],
   edges: readonly Linked[],
-  width: number,
-  height: number,
-): Map<string, Placed> {
+): Layout {
   const steps = stepsFrom(starts, ids, edges);
-  const columns: string[][] = [];
+  const levels: string[][] = [];
   for (const id of ids) {
     const step = steps.get(id) ?? 0;
-    columns[step] ??= [];
-    columns[step].push(id);
+    levels[step] ??= [];
+    levels[step].push(id);
   }
   const rank = new Map<string, number>();
-  for (const column of columns) {
+  for (const level of levels) {
     const wish = (id: string) => {
       const before = edges
         .filter((edge) => edge.source === id || edge.target === id)
@@ -62,22 +71,29 @@ export function placeInColumns(
         .filter((place) => place !== undefined);
       return before.length ? before.reduce((sum, place) => sum + place, 0) / before.length : 0.5;
     };
-    const wished = column.map((id, index) => ({ id, index, wish: wish(id) }));
+    const wished = level.map((id, index) => ({ id, index, wish: wish(id) }));
     wished.sort((one, other) => one.wish - other.wish || one.index - other.index);
-    wished.forEach(({ id }, index) => {
-      rank.set(id, (index + 1) / (wished.length + 1));
-    });
+    level.splice(0, level.length, ...wished.map(({ id }) => id));
+    for (const [index, id] of level.entries()) rank.set(id, (index + 1) / (level.length + 1));
   }
-  const isTall = height > width;
-  const [long, wide] = isTall ? [height, width] : [width, height];
-  const [marginLong, marginWide] = isTall ? [MARGIN_Y, MARGIN_X] : [MARGIN_X, MARGIN_Y];
-  const room = Math.max(1, columns.length - 1);
+  const most = Math.max(1, ...levels.map(({ length }) => length));
+  const isTall = levels.length > most;
+  const [along, across] = isTall
+    ? [NODE.height + GAP.tall, NODE.width + GAP.across]
+    : [NODE.width + GAP.along, NODE.height + GAP.across];
   const places = new Map<string, Placed>();
-  for (const id of ids) {
-    const share = columns.length === 1 ? 0.5 : (steps.get(id) ?? 0) / room;
-    const along = marginLong + share * Math.max(0, long - 2 * marginLong);
-    const across = marginWide / 2 + (rank.get(id) ?? 0.5) * Math.max(0, wide - marginWide);
-    places.set(id, isTall ? { x: across, y: along } : { x: along, y: across });
+  for (const [step, level] of levels.entries()) {
+    for (const [index, id] of level.entries()) {
+      const far = step * along + (isTall ? NODE.height : NODE.width) / 2;
+      const side = ((most - level.length) / 2 + index + 0.5) * across;
+      places.set(id, isTall ? { x: side, y: far } : { x: far, y: side });
+    }
   }
-  return places;
+  const long = levels.length * along - (isTall ? GAP.tall : GAP.along);
+  const wide = most * across;
+  return {
+    places,
+    isTall,
+    ...(isTall ? { width: wide, height: long } : { width: long, height: wide }),
+  };
 }

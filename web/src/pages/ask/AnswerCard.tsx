@@ -1,132 +1,105 @@
-import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
 import { Button, IconButton } from "../../components/Button";
 import { ErrorState } from "../../components/ErrorState";
 import { Icon } from "../../components/Icon";
-import { count, duration, moment, percent, t } from "../../i18n";
+import { SourcePlace } from "../../components/SourceCard";
+import { count, t } from "../../i18n";
 import { announce } from "../../state/announcements";
-import { go, linkTo } from "../../state/location";
+import { progress } from "../../state/jobs";
+import { linkTo } from "../../state/location";
 import { AnswerText } from "./AnswerText";
-import { factMark } from "./facts";
-import { queryOf } from "./HistoryPanel";
-import type { Answer, Citation, Run, Stage } from "./runs";
+import { openPlace } from "./address";
+import { type Answer, type Citation, type Run, type Stage, type Verdict, verdictOf } from "./runs";
+import { opensBeside } from "./Sources";
+import { writeAnswer } from "./writing";
 
-const NO_FACTS: Answer["memory"] = [];
+const MOST_ROWS = 20;
+const ICONS = { found: "check", likely: "info", absent: "none" } as const;
+const TONES = { found: "good", likely: "warn", absent: "" };
 
 interface AnswerCardProps {
   run: Run;
+  /** What it is called for those who do not see it. */
+  label: string;
+  /** The citation that is open. */
   open: number;
   onOpen: (number: number) => void;
   onAgain: () => void;
-  /** Goes on from this answer, where that is possible. */
-  onFurther?: () => void;
-  children?: ComponentChildren;
 }
 
-/** An answer as it comes: what is done, then its text, then what it rests on. */
+/** An answer as it comes: what is done, then its text, and how far it can be trusted. */
 export function AnswerCard(props: AnswerCardProps) {
-  const { run, open, onOpen, onAgain, onFurther, children } = props;
+  const { run, label, open, onOpen, onAgain } = props;
   const words = t.value.ask;
   const answer = run.answer.value;
   const state = run.state.value;
-  const citations = useMemo(() => byNumber(answer?.answered ? answer.citations : []), [answer]);
-  const text = answer?.answer ?? run.text.value;
-  if (answer && !answer.answered) {
-    return (
-      <Unknown answer={answer} run={run} onAgain={onAgain}>
-        {children}
-      </Unknown>
-    );
-  }
+  const isAbsent = answer !== null && !answer.answered;
+  const citations = useMemo(() => byNumber(isAbsent ? [] : (answer?.citations ?? [])), [answer]);
+  const text = isAbsent ? "" : (answer?.answer ?? run.text.value);
   return (
-    <section class="card answer" aria-label={nameOf(run)} aria-busy={state === "running"}>
+    <>
       {state === "running" && <Stages stages={run.stages.value} />}
-      {run.withdrawn.value && !answer && <p class="small tag warn">{run.withdrawn.value}</p>}
-      {answer?.short && <p class="short-answer">{answer.short}</p>}
-      {text && (
-        <AnswerText
-          text={text}
-          isQuoted={answer !== null && answer.model === ""}
-          citations={citations}
-          facts={answer?.memory ?? NO_FACTS}
-          open={open}
-          onOpen={onOpen}
-          isWhole={answer !== null}
-        />
-      )}
-      {state === "running" && text && <span class="caret" aria-hidden="true" />}
-      {state === "stopped" && <p class="small tag">{text ? words.stoppedPart : words.stopped}</p>}
-      {state === "failed" && <ErrorState error={run.error.value} retry={onAgain} />}
-      {answer?.results.map((result) => (
-        <details key={result.statement} class="small muted">
-          <summary>{words.query(result.place || result.language)}</summary>
-          <pre class="statement">{result.statement}</pre>
-          {Object.keys(result.parameters).length > 0 && (
-            <pre class="statement">{JSON.stringify(result.parameters)}</pre>
-          )}
-        </details>
-      ))}
-      {answer?.notes.map((note) => (
-        <p key={note} class="small muted note">
-          <Icon name="info" size={14} /> {note}
-        </p>
-      ))}
-      {(answer || state === "stopped") && (
-        <footer class="row between wrap">
-          <span class="small faint">{answer ? describe(answer, run) : ""}</span>
-          <span class="row wrap">
-            {text && (
-              <IconButton
-                icon="copy"
-                label={t.value.common.copy}
-                onClick={() => copy(text, answer)}
-              />
-            )}
-            <IconButton icon="refresh" label={words.again} onClick={onAgain} />
-            {answer && onFurther && (
-              <Button kind="quiet" icon="further" onClick={onFurther}>
-                {words.further}
+      <section
+        class="answer"
+        aria-label={label}
+        aria-live="polite"
+        aria-busy={state === "running"}
+        tabIndex={-1}
+      >
+        {run.withdrawn.value && !answer && <p class="small tag warn">{run.withdrawn.value}</p>}
+        {isAbsent ? (
+          <Absent answer={answer} run={run} />
+        ) : (
+          answer && <VerdictLine verdict={verdictOf(answer)} />
+        )}
+        {!isAbsent && answer?.short && <p class="short-answer">{answer.short}</p>}
+        {text && (
+          <AnswerText
+            text={text}
+            isQuoted={answer !== null && answer.model === ""}
+            citations={citations}
+            {...(answer ? { facts: answer.memory } : {})}
+            open={open}
+            onOpen={onOpen}
+            isWhole={answer !== null}
+          />
+        )}
+        {state === "running" && text && <span class="caret" aria-hidden="true" />}
+        {answer?.results.map((result) => (
+          <Rows key={result.statement} result={result} />
+        ))}
+        {state === "stopped" && <p class="small tag">{text ? words.stoppedPart : words.stopped}</p>}
+        {state === "failed" && <ErrorState error={run.error.value} retry={onAgain} />}
+        {run.notes.map((note) => (
+          <p key={note} class="small muted note">
+            <Icon name="info" size={14} /> {note}
+          </p>
+        ))}
+        {(answer || state === "stopped") && (
+          <div class="row wrap answer-actions">
+            {answer && text && (
+              <Button kind="quiet" icon="copy" onClick={() => copy(answer)}>
+                {words.copy}
               </Button>
             )}
-            {children}
-          </span>
-        </footer>
-      )}
-    </section>
+            <IconButton icon="refresh" label={words.again} onClick={onAgain} />
+          </div>
+        )}
+      </section>
+    </>
   );
-}
-
-/** Return what an answer is called: of several side by side each has its own name. */
-function nameOf({ question }: Run): string {
-  return [t.value.ask.answer, question.retriever].filter(Boolean).join(": ");
 }
 
 function byNumber(citations: readonly Citation[]): ReadonlyMap<number, Citation> {
   return new Map(citations.map((citation) => [citation.number, citation]));
 }
 
-/** Return the confidence of an answer in figures and in a word; "" for one that has none. */
-function nameSureness({ confidence, strength }: Answer): string {
-  const words = t.value.ask;
-  if (confidence === null || strength === null) return "";
-  return `${words.sure(percent(confidence))} (${words.strengths[strength]})`;
-}
-
-/** Say how an answer was made, in a line. */
-function describe(answer: Answer, run: Run): string {
-  const words = t.value.ask;
-  const { usage } = answer;
-  const tokens = usage.input_tokens + usage.output_tokens;
-  const parts = [
-    nameSureness(answer),
-    answer.retriever,
-    answer.model || words.quoted,
-    duration(usage.seconds),
-    tokens > 0 ? words.tokens(count(tokens)) : "",
-    usage.money && Number(usage.money) > 0 ? words.cost(usage.money) : "",
-    run.stages.peek().length === 0 ? moment(run.at) : "",
-  ];
-  return parts.filter(Boolean).join(" · ");
+function VerdictLine({ verdict }: { verdict: Verdict }) {
+  return (
+    <p class={`tag ${TONES[verdict]}`}>
+      <Icon name={ICONS[verdict]} size={14} /> {t.value.ask.verdicts[verdict]}
+    </p>
+  );
 }
 
 /** What is being done, one after the other. */
@@ -154,66 +127,73 @@ function tellStage(stage: Stage): string {
   return stage.total ? `${name} ${t.value.common.of(count(stage.done), count(stage.total))}` : name;
 }
 
-interface UnknownProps {
-  answer: Answer;
-  run: Run;
-  onAgain: () => void;
-  children?: ComponentChildren;
-}
-
-/** No answer: said plainly, with why, and what can be done. The nearest passages follow. */
-function Unknown({ answer, run, onAgain, children }: UnknownProps) {
+/** No answer: said in a sentence, with the nearest passage in full. */
+function Absent({ answer, run }: { answer: Answer; run: Run }) {
   const words = t.value.ask;
+  const nearest = answer.citations[0];
+  const hits = run.evidence.value?.hits ?? [];
+  const hit = hits.find(({ chunk_id }) => chunk_id === nearest?.chunk_id);
+  const [start = 0, end = 0] = hit?.span ?? nearest?.span ?? [];
+  const place = nearest && { document: nearest.document_id, start, end };
   return (
-    <section class="card answer unknown" aria-label={nameOf(run)}>
-      <div class="row top">
-        <span class="empty-icon">
-          <Icon name="none" size={20} />
-        </span>
-        <div class="grow stack tight">
-          <h2>{words.unknown}</h2>
-          <p class="unknown-text">{answer.answer}</p>
-          <p class="small muted">{words.reasons[answer.reason] ?? answer.reason}</p>
-          {answer.notes.map((note) => (
-            <p key={note} class="small muted">
-              {note}
-            </p>
-          ))}
-          <ul class="hints small">
-            {(answer.citations.length > 0 ? [words.seeNearest, ...words.hints] : words.hints).map(
-              (hint) => (
-                <li key={hint}>{hint}</li>
-              ),
-            )}
-          </ul>
-        </div>
-      </div>
-      <footer class="row between wrap">
-        <span class="small faint">{describe(answer, run)}</span>
-        <span class="row wrap">
-          <Button icon="columns" onClick={() => compareWays(run)}>
-            {words.compareWays}
-          </Button>
-          <IconButton icon="refresh" label={words.again} onClick={onAgain} />
-          {children}
-        </span>
-      </footer>
-    </section>
+    <>
+      {run.isPartial ? (
+        <p class="tag warn">{words.notYet}</p>
+      ) : (
+        <>
+          <VerdictLine verdict="absent" />
+          <p>{words.reasons[answer.reason] ?? answer.answer}</p>
+        </>
+      )}
+      {nearest && place && (
+        <section class="nearest" aria-label={words.nearest}>
+          <p class="small muted">{words.nearest}</p>
+          <a
+            class="source-title"
+            href={linkTo("documents", { doc: place.document, start, end })}
+            onClick={(event) => opensBeside(event, () => openPlace(place))}
+          >
+            {nearest.title || nearest.document}
+          </a>
+          <SourcePlace title={nearest.title} section={nearest.section} page={nearest.page} />
+          <AnswerText text={hit?.text ?? nearest.quote} isQuoted />
+        </section>
+      )}
+    </>
   );
 }
 
-/** Ask the same of ways that reach differently far. */
-function compareWays({ question }: Run): void {
-  go(linkTo("ask", { ...queryOf(question), r: "", vs: "hybrid,graph,pagerank" }));
+/** Say how many of the files that are being read can be asked about. */
+export function sayReady(): string {
+  const { done = 0, total = 0 } = progress.value ?? {};
+  return total > 0 ? t.value.ask.ready(done, total) : t.value.ask.stillReading;
+}
+
+/** The rows that a query found, as a table. */
+function Rows({ result: { columns, rows, row_count } }: { result: Answer["results"][number] }) {
+  if (rows.length === 0) return null;
+  const line = (cells: readonly unknown[]) => `| ${cells.map(writeCell).join(" | ")} |`;
+  const head = [line(columns), `|${" --- |".repeat(columns.length)}`];
+  const total = row_count ?? rows.length;
+  return (
+    <>
+      <AnswerText text={[...head, ...rows.slice(0, MOST_ROWS).map(line)].join("\n")} />
+      {total > MOST_ROWS && (
+        <p class="small muted">{t.value.ask.rowsShown(count(MOST_ROWS), count(total))}</p>
+      )}
+    </>
+  );
+}
+
+/** Return a cell as Markdown in which nothing is a mark. */
+function writeCell(cell: unknown): string {
+  if (cell === null || cell === undefined) return "–";
+  const text = typeof cell === "object" ? JSON.stringify(cell) : String(cell);
+  return text.replace(/\s+/g, " ").replace(/[\\`*_[\]<>|~]/g, "\\$&");
 }
 
 /** Put an answer on the clipboard, with its sources. */
-async function copy(text: string, answer: Answer | null): Promise<void> {
-  const sources = (answer?.citations ?? []).map(
-    ({ number, document, section, page }) =>
-      `[${number}] ${[document, section, page && t.value.source.page(page)].filter(Boolean).join(", ")}`,
-  );
-  const facts = (answer?.memory ?? []).map((fact) => `[${factMark(fact)}] ${fact.text}`);
-  await navigator.clipboard.writeText([text, ...facts, ...sources].join("\n"));
+async function copy(answer: Answer): Promise<void> {
+  await navigator.clipboard.writeText(writeAnswer(answer));
   announce(t.value.common.copied);
 }

@@ -20,23 +20,25 @@ interface Marks {
   isWhole: boolean;
 }
 
-const MarksOf = createContext<Marks>({
+const NONE: Marks = {
   citations: new Map(),
   facts: [],
   open: 0,
   onOpen: () => undefined,
-  isWhole: false,
-});
+  isWhole: true,
+};
+const MarksOf = createContext(NONE);
 
-interface AnswerTextProps extends Marks {
+interface AnswerTextProps extends Partial<Marks> {
   text: string;
   /** Whether it consists of pieces of documents: only a model writes in italics. */
-  isQuoted: boolean;
+  isQuoted?: boolean;
 }
 
 /** The text of an answer, with its citations as buttons. Nothing in it is ever taken for HTML. */
 export function AnswerText(props: AnswerTextProps) {
-  const { text, isQuoted, citations, facts, open, onOpen, isWhole } = props;
+  const { text, isQuoted = false, citations = NONE.citations, facts = NONE.facts } = props;
+  const { open = 0, onOpen = NONE.onOpen, isWhole = true } = props;
   const blocks = useMemo(() => splitBlocks(text), [text]);
   const marks = useMemo(
     () => ({ citations, facts, open, onOpen, isWhole }),

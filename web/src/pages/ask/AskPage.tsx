@@ -1,99 +1,139 @@
+import { useEffect, useRef, useState } from "preact/hooks";
 import { api, take } from "../../api/client";
-import { Button } from "../../components/Button";
+import { IconButton } from "../../components/Button";
+import { tellError } from "../../components/ErrorState";
+import { quote } from "../../components/filters/conditions";
+import { Icon } from "../../components/Icon";
 import { PageHead } from "../../components/PageHead";
 import { Reader } from "../../components/reader/Reader";
 import { t } from "../../i18n";
+import { announce } from "../../state/announcements";
 import { useLoaded } from "../../state/loading";
 import { asked, go, linkTo, setQuery, workspace } from "../../state/location";
+import { keepInTab, recallInTab } from "../../state/preferences";
+import { sourceFilter } from "../../state/sources";
 import { revision } from "../../state/workspaces";
-import { AnswerCard } from "./AnswerCard";
-import { closeReader, readPlace, readWanted, stepCitation, useRuns, WAYS } from "./address";
-import { Before } from "./Before";
+import { SourcesPanel } from "../library/SourcesPanel";
+import { type Choice, closeReader, queryOf, readChoice, readPlace, stepCitation } from "./address";
 import "./ask.css";
 import { Compare } from "./Compare";
-import { EvidencePath } from "./EvidencePath";
-import { HistoryPanel, queryOf } from "./HistoryPanel";
-import { useAskKeys, useSaidCitation } from "./keys";
-import { CitedFacts, Heard, MemoryPanel } from "./Memory";
-import type { Place } from "./path";
-import { QuestionBox, type Wanted, type Ways } from "./QuestionBox";
-import { AGENT, keyOf, markSent, openRun, type Question, type Run } from "./runs";
-import { Sources } from "./Sources";
-import { Start } from "./Start";
-import { Why } from "./Why";
+import { Guide } from "./Guide";
+import { History } from "./History";
+import { useAskKeys, useReaderFocus, useSaidCitation } from "./keys";
+import { MemoryPanel } from "./Memory";
+import { QuestionBox, type Ways } from "./QuestionBox";
+import type { Question } from "./runs";
+import { TurnView } from "./TurnView";
+import { openThread, shownThreads, Thread } from "./threads";
+import { writeThread } from "./writing";
 
-/** A question, its answer, and everything that the answer stands on. */
+/** The address of a new thread. */
+const NEW = "new";
+
+/** The workspace: its sources, a thread of questions, and the source of an answer. */
 export default function AskPage() {
   const here = workspace.value;
-  const wanted = readWanted();
+  const words = t.value.ask;
+  const choice = readChoice();
+  const text = asked("q").trim();
+  const isComparing = choice.compared.length > 1 && text !== "";
+  const thread = useThread(here, choice);
+  const runs = thread?.runs.value ?? [];
+  const place = readPlace(runs);
+  const side = useRef<HTMLDivElement>(null);
+  const [view, setView] = useState<"thread" | "sources">("thread");
   const ways = useLoaded("retrievers", () => take(api.GET("/api/v1/retrievers")));
   const details = useLoaded(`${here} ${revision.value}`, (signal) =>
     take(
       api.GET("/api/v1/workspaces/{workspace}", { params: { path: { workspace: here } }, signal }),
     ),
   );
-  const runs = useRuns(here, wanted);
-  const run = runs.length === 1 ? runs[0] : undefined;
-  const place = readPlace(runs);
-  const isRunning = runs.some(({ state }) => state.value === "running");
-  const again = (old: Run) => {
-    openRun(old.question, { ...WAYS, fresh: true });
-    setQuery({ cite: null, at: null, turn: Number(asked("turn") || 0) + 1 }, { replace: true });
-  };
-  const ask = (next: Wanted) => {
-    if (next.compared.length === 0) {
-      const { compared: _, ...question } = next;
-      const sent: Question = { workspace: here, ...question };
-      // The address stays as it is: without this, the same words would do nothing.
-      if (run && keyOf(run.question) === keyOf(sent)) {
-        if (!isRunning) again(run);
-        return;
-      }
-      markSent(sent);
+  const ask = (question: string, how: Choice) => {
+    if (how.compared.length > 1) {
+      go(linkTo("ask", { thread: thread?.id.peek(), q: question, ...queryOf(how) }));
+      return;
     }
-    go(linkTo("ask", { ...queryOf(next), vs: next.compared.join(",") }));
+    const open = thread ?? new Thread(here);
+    const uris = sourceFilter.peek()?.uri.map(quote) ?? [];
+    const only = uris.length > 0 ? `uri in (${uris.join(", ")})` : "";
+    open.ask(questionOf(here, question, how, only));
+    showThread(open, how);
+    setView("thread");
   };
-  const openPlace = ({ document, start, end }: Place) =>
-    setQuery({ cite: null, at: `${document}:${start}:${end}` });
-  useAskKeys(run, place);
-  useSaidCitation(place, run);
+  const askHere = (question: string) => ask(question, choice);
+  useAskKeys(runs, place);
+  useSaidCitation(place, runs);
+  useReaderFocus(side, place !== null);
+  const hasTurns = runs.length > 0 || isComparing;
+  const kinds = ["ask", place ? "reading" : "", hasTurns ? "has-turns" : ""];
   return (
-    <div class={place ? "ask reading" : "ask"}>
-      <div class="stack ask-main">
-        <PageHead title={t.value.pages.ask} />
-        <Before workspace={here} wanted={wanted} />
+    <div class={kinds.filter(Boolean).join(" ")} data-view={view}>
+      <nav class="ask-tabs" aria-label={words.views}>
+        {(["thread", "sources"] as const).map((name) => (
+          <button
+            key={name}
+            type="button"
+            aria-current={view === name ? "true" : undefined}
+            onClick={() => setView(name)}
+          >
+            {words[name]}
+          </button>
+        ))}
+        <a href={linkTo("graph")}>{t.value.pages.graph}</a>
+      </nav>
+      <div class="ask-sources">
+        <SourcesPanel workspace={here} />
+      </div>
+      <div class="ask-thread">
+        <PageHead
+          title={t.value.pages.ask}
+          actions={
+            <>
+              <a class="button quiet" href={linkTo("ask", { thread: NEW })}>
+                <Icon name="plus" />
+                <span>{words.newThread}</span>
+              </a>
+              <History workspace={here} />
+              {runs.some(({ answer }) => answer.value) && (
+                <a
+                  class="icon-button"
+                  download="thread.md"
+                  href={`data:text/markdown;charset=utf-8,${encodeURIComponent(writeThread(runs))}`}
+                  aria-label={words.exportThread}
+                  title={words.exportThread}
+                >
+                  <Icon name="download" />
+                </a>
+              )}
+            </>
+          }
+        />
+        {isComparing ? (
+          <>
+            <Compare question={questionOf(here, text, choice)} retrievers={choice.compared} />
+            <IconButton
+              icon="close"
+              label={words.stopComparing}
+              onClick={() => setQuery({ vs: null, q: null })}
+            />
+          </>
+        ) : (
+          thread && <Turns thread={thread} onAsk={askHere} />
+        )}
         <QuestionBox
-          wanted={wanted}
+          choice={choice}
           ways={(ways.data as unknown as Ways | null) ?? null}
           details={details.data}
-          isRunning={isRunning}
+          isFollowUp={runs.length > 0 && !isComparing}
+          isRunning={runs.some(({ state }) => state.value === "running")}
           onAsk={ask}
           onStop={() => {
-            for (const each of runs) each.stop();
+            for (const run of runs) run.stop();
           }}
         />
-        {!wanted.text && !wanted.after && details.data && (
-          <Start isEmpty={details.data.documents === 0} />
-        )}
-        {run && <Answered run={run} onAgain={() => again(run)} onPlace={openPlace} />}
-        {runs.length > 1 && (
-          <Compare
-            runs={runs}
-            onAgain={again}
-            onPlace={openPlace}
-            onCitation={(from, number) => {
-              const citation = from.answer
-                .peek()
-                ?.citations.find((known) => known.number === number);
-              if (!citation) return;
-              const [start = 0, end = 0] = citation.span;
-              openPlace({ document: citation.document_id, start, end });
-            }}
-          />
-        )}
       </div>
-      {place ? (
-        <div class="ask-side">
+      <div ref={side} class="ask-side">
+        {place ? (
           <Reader
             document={place.document}
             start={place.start}
@@ -101,92 +141,98 @@ export default function AskPage() {
             label={place.number ? t.value.common.of(String(place.number), String(place.of)) : ""}
             onClose={closeReader}
             {...(place.number && place.of > 1
-              ? { onStep: (step: 1 | -1) => stepCitation(run, step) }
+              ? { onStep: (step: 1 | -1) => stepCitation(runs, step) }
               : {})}
           />
-        </div>
-      ) : (
-        runs.length < 2 && (
-          <div class="stack">
-            <HistoryPanel workspace={here} />
+        ) : (
+          <>
+            <Guide workspace={here} details={details.data} onAsk={askHere} />
             <MemoryPanel workspace={here} />
-          </div>
-        )
-      )}
+          </>
+        )}
+      </div>
     </div>
   );
 }
 
-interface AnsweredProps {
-  run: Run;
-  onAgain: () => void;
-  onPlace: (place: Place) => void;
+function questionOf(
+  workspace: string,
+  text: string,
+  { compared: _, ...how }: Choice,
+  only = "",
+): Question {
+  return { workspace, text, ...how, only, edited: "" };
 }
 
-function Answered({ run, onAgain, onPlace }: AnsweredProps) {
-  const words = t.value.ask;
-  const open = Number(asked("cite")) || 0;
-  const showsWhy = asked("why") === "1";
-  const answer = run.answer.value;
-  const evidence = run.evidence.value;
-  const openCitation = (number: number) => setQuery({ cite: number, at: null });
-  if (run.reply.value && !answer) return <Heard run={run} />;
+/** Have the address name a thread, which leaves what is open beside it as it is. */
+function showThread(thread: Thread, choice: Choice): void {
+  const query = { thread: thread.id.peek(), q: thread.title, ...queryOf(choice) };
+  setQuery(query, { replace: true });
+}
+
+/** Return the thread of the address: by its id, begun with the question of a link, or the last one. */
+function useThread(here: string, choice: Choice): Thread | null {
+  const id = asked("thread");
+  const text = asked("q").trim();
+  const isComparing = choice.compared.length > 1;
+  const [thread, setThread] = useState<Thread | null>(null);
+  const kept = `thread.${here}`;
+  useEffect(() => {
+    let isGone = false;
+    const show = (found: Thread | null | undefined) => {
+      if (isGone) return;
+      const opened = found ?? new Thread(here);
+      if (!found && text && !isComparing)
+        opened.ask(questionOf(here, text, choice), { isSent: false });
+      shownThreads.set(here, opened);
+      setThread(opened);
+      if (id === NEW) document.getElementById("question")?.focus();
+    };
+    const shown = shownThreads.get(here);
+    if (id === NEW) show(null);
+    else if (!id && (shown?.title === text || !text) && shown) show(shown);
+    else
+      openThread(here, id || (text ? "" : recallInTab(kept))).then(show, (error: unknown) => {
+        announce(tellError(error), "bad");
+        show(null);
+      });
+    return () => {
+      isGone = true;
+    };
+  }, [here, id, id ? "" : text, isComparing]);
+  const known = thread?.id.value ?? "";
+  useEffect(() => {
+    if (thread?.title && !isComparing) showThread(thread, choice);
+    if (thread) keepInTab(kept, known);
+  }, [thread, known]);
+  return thread;
+}
+
+interface TurnsProps {
+  thread: Thread;
+  onAsk: (text: string) => void;
+}
+
+/** The turns of a thread, the last one in view. */
+function Turns({ thread, onAsk }: TurnsProps) {
+  const list = useRef<HTMLOListElement>(null);
+  const runs = thread.runs.value;
+  useEffect(() => {
+    list.current?.lastElementChild?.scrollIntoView({ block: "start" });
+  }, [thread, runs.length]);
   return (
-    <>
-      <Heard run={run} />
-      <AnswerCard
-        run={run}
-        open={open}
-        onOpen={openCitation}
-        onAgain={onAgain}
-        {...(run.question.retriever.startsWith(AGENT) ? {} : { onFurther: () => goOn(run) })}
-      >
-        <GraphButton run={run} />
-        <Button
-          kind="quiet"
-          icon="info"
-          pressed={showsWhy}
-          onClick={() => setQuery({ why: showsWhy ? null : 1 }, { replace: true })}
-        >
-          {words.why.open}
-        </Button>
-      </AnswerCard>
-      <CitedFacts facts={answer?.memory ?? []} />
-      {showsWhy && evidence && <Why run={run} />}
-      {answer?.answered && evidence && (
-        <EvidencePath answer={answer} evidence={evidence} onPlace={onPlace} />
-      )}
-      <Sources run={run} open={open} onOpen={openCitation} onPlace={onPlace} />
-    </>
+    <ol ref={list} class="turns" aria-label={t.value.ask.thread}>
+      {runs.map((run, index) => (
+        <li key={`${index} ${run.at}`}>
+          <TurnView
+            thread={thread}
+            run={run}
+            number={index + 1}
+            isLast={index === runs.length - 1}
+            onAsk={onAsk}
+          />
+        </li>
+      ))}
+    </ol>
   );
-}
-
-/** Open a question that goes on from the answer of a run. */
-function goOn({ question }: Run): void {
-  go(linkTo("ask", { ...queryOf(question), q: "", after: question.text }));
-  document.getElementById("question")?.focus();
-}
-
-/** Leads to the graph, at what the answer goes over. */
-function GraphButton({ run }: { run: Run }) {
-  const hits = run.evidence.value?.hits ?? [];
-  const thing = hits.flatMap(({ path }) => path)[0]?.entity_id;
-  const name = hits.flatMap(({ seeds }) => seeds)[0];
-  if (!thing && !name) return null;
-  const open = async () => {
-    const focus = thing ?? (await findThing(run.question.workspace, name ?? ""));
-    go(linkTo("graph", { focus }));
-  };
-  return (
-    <Button kind="quiet" icon="graph" onClick={open}>
-      {t.value.pages.graph}
-    </Button>
-  );
-}
-
-/** Return the id of the thing that a name means best. Throws ApiError. */
-async function findThing(here: string, name: string): Promise<string | undefined> {
-  const params = { path: { workspace: here }, query: { name, limit: 1 } };
-  const found = await take(api.GET("/api/v1/workspaces/{workspace}/entities", { params }));
-  return found.entities[0]?.id;
 }

@@ -2,8 +2,8 @@ import type { ComponentChildren } from "preact";
 import { useId, useRef, useState } from "preact/hooks";
 import { plainText } from "../../components/plain";
 import { SourcePlace } from "../../components/SourceCard";
-import { decimal, t } from "../../i18n";
-import { factMark, factOrigin, factPlace, type StatedFact } from "./facts";
+import { t } from "../../i18n";
+import { factMark, factOrigin, type StatedFact } from "./facts";
 import type { Citation } from "./runs";
 
 const CARD_WIDTH = 340;
@@ -14,7 +14,7 @@ interface MarkProps {
   label: string;
   class?: string;
   pressed?: boolean;
-  onPress: () => void;
+  onPress: (button: HTMLElement) => void;
   /** The content of the card. */
   children: ComponentChildren;
 }
@@ -48,9 +48,9 @@ function Mark({ mark, label, class: kind = "", pressed, onPress, children }: Mar
         onPointerLeave={hide}
         onFocus={show}
         onBlur={hide}
-        onClick={() => {
+        onClick={(event) => {
           hide();
-          onPress();
+          onPress(event.currentTarget);
         }}
         onKeyDown={(event) => {
           if (event.key !== "Escape" || !place) return;
@@ -90,12 +90,9 @@ export function Chip({ citation, isOpen, onOpen }: ChipProps) {
       pressed={isOpen}
       onPress={onOpen}
     >
-      <span class="row between">
-        <strong class="clip">{name}</strong>
-        <span class="small faint number">{decimal(citation.score, 2)}</span>
-      </span>
+      <strong class="clip">{name}</strong>
       <SourcePlace title={citation.title} section={citation.section} page={citation.page} />
-      <span class="chip-quote">{plainText(citation.quote)}</span>
+      <span class="chip-quote cut">{plainText(citation.quote)}</span>
     </Mark>
   );
 }
@@ -108,11 +105,14 @@ export function FactChip({ fact }: { fact: StatedFact }) {
       mark={factMark(fact)}
       class="fact"
       label={words.mark(factMark(fact), fact.text)}
-      onPress={() => document.getElementById(factPlace(fact))?.focus()}
+      onPress={(button) => {
+        const cited = `[data-fact="${fact.number}"]`;
+        button.closest(".turn")?.querySelector<HTMLElement>(cited)?.focus();
+      }}
     >
       <strong>{words.fact}</strong>
       <span class="small faint">{factOrigin(fact)}</span>
-      <span class="chip-quote">{fact.text}</span>
+      <span class="chip-quote cut">{fact.text}</span>
     </Mark>
   );
 }

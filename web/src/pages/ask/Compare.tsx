@@ -1,99 +1,60 @@
-import { plainText } from "../../components/plain";
+import { useEffect, useState } from "preact/hooks";
 import { t } from "../../i18n";
 import { AnswerCard } from "./AnswerCard";
-import { alignSources } from "./align";
-import type { Place } from "./path";
-import type { Run } from "./runs";
+import { openPlace } from "./address";
+import { PassageTable } from "./PassageTable";
+import { sayRetriever } from "./retrievers";
+import { type Question, Run } from "./runs";
 
 interface CompareProps {
-  runs: readonly Run[];
-  onCitation: (run: Run, number: number) => void;
-  onPlace: (place: Place) => void;
-  onAgain: (run: Run) => void;
+  question: Question;
+  retrievers: readonly string[];
 }
 
-/** Several retrievers on one question: answers beside each other, sources in one table. */
-export function Compare({ runs, onCitation, onPlace, onAgain }: CompareProps) {
+/** Several retrievers on one question: answers beside each other, passages in one table. */
+export function Compare({ question, retrievers }: CompareProps) {
   const words = t.value.ask;
+  const key = JSON.stringify([question, retrievers]);
+  const [runs, setRuns] = useState<readonly Run[]>([]);
+  useEffect(() => {
+    const begun = retrievers.map((retriever) => begin({ ...question, retriever }));
+    setRuns(begun);
+    return () => {
+      for (const run of begun) run.stop();
+    };
+  }, [key]);
   return (
     <div class="stack loose">
-      <div class={`compare of-${runs.length}`}>
-        {runs.map((run) => (
+      <h2 class="turn-question">{question.text}</h2>
+      <div class="compare">
+        {runs.map((run, index) => (
           <div key={run.question.retriever} class="stack tight">
-            <h2>{run.question.retriever}</h2>
+            <h3>{sayRetriever(run.question.retriever)}</h3>
             <AnswerCard
               run={run}
+              label={words.answerBy(sayRetriever(run.question.retriever))}
               open={0}
-              onOpen={(number) => onCitation(run, number)}
-              onAgain={() => onAgain(run)}
+              onOpen={(number) => openCited(run, number)}
+              onAgain={() => setRuns(runs.with(index, begin(run.question)))}
             />
           </div>
         ))}
       </div>
-      <Aligned runs={runs} onPlace={onPlace} />
+      <PassageTable runs={runs} />
       <p class="small muted">{words.compareNote}</p>
     </div>
   );
 }
 
-function Aligned({ runs, onPlace }: { runs: readonly Run[]; onPlace: (place: Place) => void }) {
-  const words = t.value.ask;
-  const rows = alignSources(runs.map((run) => run.evidence.value?.hits ?? []));
-  if (rows.length === 0) return null;
-  const cited = runs.map(
-    (run) => new Set((run.answer.value?.citations ?? []).map(({ chunk_id }) => chunk_id)),
-  );
-  return (
-    <div class="card stack">
-      <h2>{words.aligned}</h2>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keys */}
-      <section class="table-box" tabIndex={0} aria-label={words.aligned}>
-        <table class="aligned">
-          <thead>
-            <tr>
-              <th scope="col">{words.why.passage}</th>
-              {runs.map(({ question }) => (
-                <th key={question.retriever} scope="col" class="number">
-                  {question.retriever}
-                </th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {rows.map(({ hit, ranks }) => (
-              <tr key={hit.chunk_id} class={ranks.every((rank) => rank !== null) ? "shared" : ""}>
-                <td>
-                  <button
-                    type="button"
-                    class="link-button"
-                    onClick={() =>
-                      onPlace({
-                        document: hit.document_id,
-                        start: hit.span[0] ?? 0,
-                        end: hit.span[1] ?? 0,
-                      })
-                    }
-                  >
-                    {hit.title || hit.document}
-                  </button>
-                  <p class="small faint aligned-text">{plainText(hit.text)}</p>
-                </td>
-                {ranks.map((rank, column) => (
-                  <td key={runs[column]?.question.retriever} class="number">
-                    {rank === null ? <span class="faint">–</span> : rank}
-                    {cited[column]?.has(hit.chunk_id) && (
-                      <>
-                        {" "}
-                        <span class="tag accent">{words.why.cited}</span>
-                      </>
-                    )}
-                  </td>
-                ))}
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </section>
-    </div>
-  );
+function begin(question: Question): Run {
+  const run = new Run(question);
+  void run.start({ turns: [], isSent: false });
+  return run;
+}
+
+function openCited(run: Run, number: number): void {
+  const citation = run.answer.peek()?.citations.find((known) => known.number === number);
+  if (!citation) return;
+  const [start = 0, end = 0] = citation.span;
+  openPlace({ document: citation.document_id, start, end });
 }

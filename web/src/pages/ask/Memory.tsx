@@ -2,7 +2,6 @@ import { useEffect, useState } from "preact/hooks";
 import { api, take } from "../../api/client";
 import { Button, IconButton } from "../../components/Button";
 import { Confirm } from "../../components/Dialog";
-import { ErrorState } from "../../components/ErrorState";
 import { t } from "../../i18n";
 import { announce } from "../../state/announcements";
 import { useLoaded } from "../../state/loading";
@@ -10,7 +9,6 @@ import { mayWrite } from "../../state/workspaces";
 import {
   type Fact,
   factMark,
-  factPlace,
   factTimes,
   forgetFact,
   forgetFacts,
@@ -24,10 +22,9 @@ import type { Run } from "./runs";
 
 /** What was made of the statements of a message: facts that were stored, or an offer to do so. */
 export function Heard({ run }: { run: Run }) {
-  const reply = run.reply.value;
-  const { told, offer } = reply ?? {};
+  const { told, offer } = run.reply.value ?? {};
   useEffect(() => {
-    if (told) noteChange(run.question.workspace);
+    if (told) noteChange();
   }, [told]);
   const words = t.value.ask.memory;
   return (
@@ -35,12 +32,7 @@ export function Heard({ run }: { run: Run }) {
       {told && (
         <section class="card heard" aria-label={words.heard}>
           {told.learned.length > 0 && <p>{words.remembered}</p>}
-          <Facts facts={told.learned} />
-          {told.ended.map((fact) => (
-            <p key={fact.id} class="small muted">
-              {words.ended(fact.sentence)}
-            </p>
-          ))}
+          <Facts facts={told.learned} ended={told.ended} />
           {told.note && <p class="small muted">{told.note}</p>}
         </section>
       )}
@@ -54,26 +46,15 @@ export function Heard({ run }: { run: Run }) {
 function OfferCard({ here, offer }: { here: string; offer: Offer }) {
   const words = t.value.ask.memory;
   const [state, setState] = useState<"open" | "stored" | "refused">("open");
-  const [error, setError] = useState<unknown>(null);
   const settle = async (stores: boolean) => {
-    try {
-      await settleOffer(here, offer, stores);
-      setState(stores ? "stored" : "refused");
-    } catch (caught) {
-      setError(caught);
-    }
+    await settleOffer(here, offer, stores);
+    setState(stores ? "stored" : "refused");
   };
   if (state === "refused") return null;
   return (
     <section class="card heard" aria-label={words.offer}>
       <p>{state === "open" ? words.offer : words.remembered}</p>
-      <Facts facts={offer.facts} />
-      {offer.ended.map((fact) => (
-        <p key={fact.id} class="small muted">
-          {words.ended(fact.sentence)}
-        </p>
-      ))}
-      {error !== null && <ErrorState error={error} />}
+      <Facts facts={offer.facts} ended={offer.ended} />
       {state === "open" && (
         <span class="row">
           <Button kind="main" onClick={() => settle(true)}>
@@ -88,12 +69,17 @@ function OfferCard({ here, offer }: { here: string; offer: Offer }) {
   );
 }
 
-function Facts({ facts }: { facts: readonly Fact[] }) {
+function Facts({ facts, ended }: { facts: readonly Fact[]; ended: readonly Fact[] }) {
   return (
     <ul class="facts">
       {facts.map((fact) => (
         <li key={fact.id}>
           {fact.sentence} <Times fact={fact} />
+        </li>
+      ))}
+      {ended.map((fact) => (
+        <li key={fact.id} class="small muted">
+          {t.value.ask.memory.ended(fact.sentence)}
         </li>
       ))}
     </ul>
@@ -111,10 +97,10 @@ export function CitedFacts({ facts }: { facts: readonly StatedFact[] }) {
   if (facts.length === 0) return null;
   return (
     <section class="stack tight" aria-label={words.cited}>
-      <h2>{words.cited}</h2>
+      <h3 class="small muted">{words.cited}</h3>
       <ol class="facts">
         {facts.map((fact) => (
-          <li key={fact.number} id={factPlace(fact)} tabIndex={-1}>
+          <li key={fact.number} data-fact={fact.number} tabIndex={-1}>
             <span class="chip fact">{factMark(fact)}</span> {fact.text}
           </li>
         ))}
@@ -126,7 +112,6 @@ export function CitedFacts({ facts }: { facts: readonly StatedFact[] }) {
 /** All facts of the key; one that may write can forget each, or all. */
 export function MemoryPanel({ workspace }: { workspace: string }) {
   const words = t.value.ask.memory;
-  const [error, setError] = useState<unknown>(null);
   const [isAsking, setAsking] = useState(false);
   const loaded = useLoaded(`${workspace} ${memoryTurn.value}`, (signal) =>
     take(
@@ -149,18 +134,17 @@ export function MemoryPanel({ workspace }: { workspace: string }) {
         )}
       </div>
       <p class="small faint">{words.note}</p>
-      {error !== null && <ErrorState error={error} />}
       <ul>
         {facts.map((fact) => (
           <li key={fact.id}>
-            <span class="history-text">
+            <span class="history-text cut">
               {fact.sentence} <Times fact={fact} />
             </span>
             {mayWrite.value && (
               <IconButton
                 icon="close"
                 label={words.forget(fact.sentence)}
-                onClick={() => forgetFact(workspace, fact).catch(setError)}
+                onClick={() => forgetFact(workspace, fact)}
               />
             )}
           </li>

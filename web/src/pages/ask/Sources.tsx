@@ -1,130 +1,79 @@
-import { useState } from "preact/hooks";
-import { Button } from "../../components/Button";
 import { SourceCard } from "../../components/SourceCard";
 import { t } from "../../i18n";
 import { linkTo } from "../../state/location";
-import type { Place } from "./path";
+import { openPlace } from "./address";
 import type { Citation, Hit, Run } from "./runs";
 
 interface SourcesProps {
   run: Run;
   open: number;
   onOpen: (number: number) => void;
-  onPlace: (place: Place) => void;
 }
 
-/** What an answer stands on: what it cites, and what else was found. */
-export function Sources({ run, open, onOpen, onPlace }: SourcesProps) {
+/** Of the passages that were found, shown until the answer is there. */
+const MOST_FOUND = 4;
+
+/** The passages that an answer cites; until it is there, those that were found. */
+export function Sources({ run, open, onOpen }: SourcesProps) {
   const words = t.value.ask;
   const answer = run.answer.value;
-  const hits = run.evidence.value?.hits ?? [];
-  const [showsRest, setShowsRest] = useState(false);
-  const citations = answer?.citations ?? [];
-  const cited = new Set(citations.map(({ chunk_id }) => chunk_id));
-  const rest = answer ? hits.filter(({ chunk_id }) => !cited.has(chunk_id)) : hits;
-  if (citations.length === 0 && rest.length === 0) return null;
-  const isOpen = !answer || showsRest;
+  const hits = answer ? [] : (run.evidence.value?.hits ?? []).slice(0, MOST_FOUND);
+  const citations = answer?.answered ? answer.citations : [];
+  if (citations.length + hits.length === 0) return null;
+  const title = answer ? words.sources : words.foundPassages;
   return (
-    <section class="stack tight" aria-label={words.sources}>
-      {citations.length > 0 && (
-        <>
-          <h2>{answer?.answered ? words.sources : words.nearest}</h2>
-          <ol class="source-grid">
-            {citations.map((citation) => (
-              <li key={citation.number}>
-                <CitationCard
-                  citation={citation}
-                  hit={hits.find(({ chunk_id }) => chunk_id === citation.chunk_id)}
-                  isActive={citation.number === open}
-                  onOpen={() => onOpen(citation.number)}
-                />
-              </li>
-            ))}
-          </ol>
-        </>
-      )}
-      {rest.length > 0 && (
-        <>
-          {answer ? (
-            <Button
-              kind="quiet"
-              icon={showsRest ? "down" : "right"}
-              expanded={showsRest}
-              class="fold"
-              onClick={() => setShowsRest(!showsRest)}
-            >
-              {words.rest(rest.length)}
-            </Button>
-          ) : (
-            <h2>{words.foundPassages}</h2>
-          )}
-          {isOpen && (
-            <ol class="source-grid">
-              {rest.map((hit) => (
-                <li key={hit.chunk_id}>
-                  <HitCard hit={hit} onPlace={onPlace} />
-                </li>
-              ))}
-            </ol>
-          )}
-        </>
-      )}
+    <section class="stack tight" aria-label={title}>
+      <h3 class="small muted">{title}</h3>
+      <ol class="source-grid">
+        {citations.map((cited) => (
+          <Card
+            key={cited.number}
+            source={cited}
+            number={cited.number}
+            text={cited.quote}
+            isActive={cited.number === open}
+            onOpen={() => onOpen(cited.number)}
+          />
+        ))}
+        {hits.map((hit) => (
+          <Card key={hit.chunk_id} source={hit} number={hit.rank} text={hit.text} />
+        ))}
+      </ol>
     </section>
   );
 }
 
-interface CitationCardProps {
-  citation: Citation;
-  hit: Hit | undefined;
-  isActive: boolean;
-  onOpen: () => void;
+interface CardProps {
+  source: Citation | Hit;
+  number: number;
+  text: string;
+  isActive?: boolean;
+  /** What a click does; without, the passage is opened. */
+  onOpen?: () => void;
 }
 
-function CitationCard({ citation, hit, isActive, onOpen }: CitationCardProps) {
-  const [start = 0, end = 0] = citation.span;
-  // The sentence with what is around it, where the passage is known; else alone.
-  const [from = start] = hit?.span ?? [];
-  const isWithin = hit !== undefined && from <= start && (hit.span[1] ?? 0) >= end;
+function Card({ source, number, text, isActive = false, onOpen }: CardProps) {
+  const [start = 0, end = 0] = source.span;
+  const place = { document: source.document_id, start, end };
   return (
-    <SourceCard
-      number={citation.number}
-      title={citation.title || citation.document}
-      section={citation.section}
-      page={citation.page}
-      text={citation.quote}
-      textStart={start}
-      score={citation.score}
-      isActive={isActive}
-      id={`source-${citation.number}`}
-      href={linkTo("documents", { doc: citation.document_id, start, end })}
-      onOpen={(event) => open(event, onOpen)}
-    >
-      {isWithin && hit.seeds.length > 0 && (
-        <p class="small faint clip">{t.value.ask.over(hit.seeds.join(", "))}</p>
-      )}
-    </SourceCard>
+    <li>
+      <SourceCard
+        number={number}
+        title={source.title || source.document}
+        section={source.section}
+        page={source.page}
+        text={text}
+        textStart={start}
+        isActive={isActive}
+        href={linkTo("documents", { doc: source.document_id, start, end })}
+        onOpen={(event) => opensBeside(event, onOpen ?? (() => openPlace(place)))}
+      />
+    </li>
   );
 }
 
-function HitCard({ hit, onPlace }: { hit: Hit; onPlace: (place: Place) => void }) {
-  const [start = 0, end = 0] = hit.span;
-  return (
-    <SourceCard
-      number={hit.rank}
-      title={hit.title || hit.document}
-      section={hit.section}
-      text={hit.text}
-      textStart={start}
-      marks={hit.sentences.slice(0, 1).map(({ span }) => span)}
-      score={hit.score}
-      href={linkTo("documents", { doc: hit.document_id, start, end })}
-      onOpen={(event) => open(event, () => onPlace({ document: hit.document_id, start, end }))}
-    />
-  );
-}
-
-/** Open beside the answer; a click with a key that browsers know opens a tab, as ever. */
-function open(event: MouseEvent, then: () => void): void {
+/** Open beside the thread; a click with a key that browsers know opens a tab, as ever. */
+export function opensBeside(event: MouseEvent, then: () => void): void {
   if (event.metaKey || event.ctrlKey || event.shiftKey || event.button !== 0) return;
   event.preventDefault();
   then();

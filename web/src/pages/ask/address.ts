@@ -1,45 +1,41 @@
-/** What the address says of questions: what is asked, and what is open beside the answer. */
+/** What the address says of questions: the thread, how to search, and what is open beside it. */
 
-import { useEffect, useState } from "preact/hooks";
-import { asked, setQuery } from "../../state/location";
-import { changedAt } from "./facts";
-import { addToHistory, restoreRun, turnsBefore } from "./history";
+import { asked, type Query, setQuery } from "../../state/location";
 import type { Place } from "./path";
-import type { Wanted } from "./QuestionBox";
-import { openRun, type Question, type Run } from "./runs";
+import type { Run } from "./runs";
 
-/** How a run that is not there is found or begun. */
-export const WAYS = { restore: restoreRun, before: turnsBefore, onDone: addToHistory, changedAt };
+/** How questions are answered. */
+export interface Choice {
+  /** Empty is what the server chooses. */
+  retriever: string;
+  mode: string;
+  usesModel: boolean;
+  /** What documents and pages must fulfil, as text; empty for nothing. */
+  filter: string;
+  /** Two or three retrievers to compare; fewer compare none. */
+  compared: readonly string[];
+}
 
-/** Return what the address asks. */
-export function readWanted(): Wanted {
+/** Return the choice of the address. */
+export function readChoice(): Choice {
   return {
-    text: asked("q").trim(),
     retriever: asked("r"),
     mode: asked("mode") || "auto",
     usesModel: asked("model") !== "off",
-    after: asked("after").trim(),
     filter: asked("where").trim(),
     compared: asked("vs").split(",").filter(Boolean),
   };
 }
 
-/** Return the runs of what the address asks: one, or one for each retriever that is compared. */
-export function useRuns(here: string, wanted: Wanted): readonly Run[] {
-  const { text, retriever, mode, usesModel, after, filter, compared } = wanted;
-  const ways = [retriever, mode, usesModel, after, filter, compared];
-  const key = JSON.stringify([here, text, ...ways, asked("turn")]);
-  const [opened, setOpened] = useState<{ key: string; runs: readonly Run[] }>({
-    key: "",
-    runs: [],
-  });
-  useEffect(() => {
-    const base: Question = { workspace: here, text, retriever, mode, usesModel, after, filter };
-    const names = compared.length > 1 ? compared : [retriever];
-    const runs = text ? names.map((name) => openRun({ ...base, retriever: name }, WAYS)) : [];
-    setOpened({ key, runs });
-  }, [key]);
-  return opened.key === key ? opened.runs : [];
+/** Return what an address says of a choice. */
+export function queryOf({ retriever, mode, usesModel, filter, compared }: Choice): Query {
+  return {
+    r: retriever,
+    mode: mode === "auto" ? "" : mode,
+    model: usesModel ? "" : "off",
+    where: filter,
+    vs: compared.length > 1 ? compared.join(",") : "",
+  };
 }
 
 export interface Open extends Place {
@@ -48,10 +44,15 @@ export interface Open extends Place {
   of: number;
 }
 
-/** Return what the address says is open beside the answer. */
+/** Return the run whose citations the address means: that of a turn, or the last one. */
+export function runOfAddress(runs: readonly Run[]): Run | undefined {
+  return runs[Number(asked("turn")) - 1] ?? runs.at(-1);
+}
+
+/** Return what the address says is open beside the thread. */
 export function readPlace(runs: readonly Run[]): Open | null {
   const number = Number(asked("cite"));
-  const citations = (runs.length === 1 && runs[0]?.answer.value?.citations) || [];
+  const citations = runOfAddress(runs)?.answer.value?.citations ?? [];
   const citation = citations.find((known) => known.number === number);
   if (citation) {
     const [start = 0, end = 0] = citation.span;
@@ -59,28 +60,32 @@ export function readPlace(runs: readonly Run[]): Open | null {
   }
   const match = /^([^:]+):(\d+):(\d+)$/.exec(asked("at"));
   if (!match) return null;
-  return {
-    document: match[1] ?? "",
-    start: Number(match[2]),
-    end: Number(match[3]),
-    number: 0,
-    of: 0,
-  };
+  const [, document = "", start, end] = match;
+  return { document, start: Number(start), end: Number(end), number: 0, of: 0 };
 }
 
-/** Show the answer alone again. */
+/** Show a citation of a turn, which is counted from 1. */
+export function openCitation(turn: number, number: number): void {
+  setQuery({ turn, cite: number, at: null });
+}
+
+/** Show another passage. */
+export function openPlace({ document, start, end }: Place): void {
+  setQuery({ turn: null, cite: null, at: `${document}:${start}:${end}` });
+}
+
+/** Show the thread alone again. */
 export function closeReader(): void {
-  setQuery({ cite: null, at: null });
+  setQuery({ turn: null, cite: null, at: null });
 }
 
 /** Go to the citation after or before the one that is open; round at the ends. */
-export function stepCitation(run: Run | undefined, step: 1 | -1): void {
+export function stepCitation(runs: readonly Run[], step: 1 | -1): void {
+  const run = runOfAddress(runs);
   const citations = run?.answer.peek()?.citations ?? [];
-  if (citations.length === 0) return;
+  if (!run || citations.length === 0) return;
   const at = citations.findIndex(({ number }) => number === Number(asked("cite")));
   const next = at < 0 ? (step > 0 ? 0 : citations.length - 1) : at + step + citations.length;
-  setQuery(
-    { cite: citations[next % citations.length]?.number ?? null, at: null },
-    { replace: at >= 0 },
-  );
+  const cite = citations[next % citations.length]?.number ?? null;
+  setQuery({ turn: runs.indexOf(run) + 1, cite, at: null }, { replace: at >= 0 });
 }

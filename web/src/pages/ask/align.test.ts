@@ -39,7 +39,8 @@ describe("sources side by side", () => {
 });
 
 describe("the evidence path", () => {
-  const citation = (chunk_id: string) => ({ chunk_id }) as Answer["citations"][number];
+  const citation = (chunk_id: string, index: number) =>
+    ({ chunk_id, number: index + 1 }) as Answer["citations"][number];
   const answer = (...chunks: string[]) => ({ citations: chunks.map(citation) }) as Answer;
   const step = {
     chunk_id: "a",
@@ -51,10 +52,13 @@ describe("the evidence path", () => {
   };
   const evidence = (hits: Hit[]) => ({ hits, paths: [] }) as unknown as Evidence;
 
-  it("leads from a name over a passage and a thing to the next passage", () => {
-    const hits = [hit("a", 1, { seeds: ["Probe"] }), hit("b", 2, { path: [step] }), hit("z", 3)];
-    const path = findPath(answer("a", "b"), evidence(hits));
-    expect(path.leadsOn).toBe(true);
+  it("leads from a name over a passage and an entity to the passage that is cited", () => {
+    const hits = [
+      hit("a", 1, { seeds: ["Probe", "2022", "--term-old"] }),
+      hit("b", 2, { path: [step] }),
+      hit("z", 3, { seeds: ["Probe"], path: [step] }),
+    ];
+    const path = findPath(answer("b"), evidence(hits));
     expect(path.edges.map(({ source, target }) => [source, target])).toEqual([
       ["name Probe", "passage a"],
       ["passage a", "ann"],
@@ -64,14 +68,24 @@ describe("the evidence path", () => {
       sentence: "It was made by Ann.",
       place: { document: "d-a", start: 3, end: 9 },
     });
+    expect(path.nodes.map(({ label, kind }) => [label, kind])).toEqual([
+      ["Probe", "name"],
+      ["a", "passage"],
+      ["Ann", "thing"],
+      ["[1] b", "cited"],
+    ]);
   });
 
-  it("leaves out what is not cited, and says where nothing leads on", () => {
-    const hits = [hit("a", 1, { seeds: ["Probe"] }), hit("b", 2, { path: [step] })];
-    const path = findPath(answer("a"), evidence(hits));
-    expect([path.leadsOn, path.nodes.map(({ id }) => id)]).toEqual([
-      false,
-      ["name Probe", "passage a"],
+  it("has a relation only where its sentence is cited", () => {
+    const hop = { source: "x", target: "y", source_name: "Xan", target_name: "Yves" };
+    const hops = ["a", "z"].map((chunk_id) => {
+      return { ...hop, relation: `in ${chunk_id}`, chunk_id, span: [1, 2], forward: true };
+    });
+    const found = { hits: [hit("a", 1), hit("z", 2)], paths: [{ hops }] } as unknown as Evidence;
+    const path = findPath(answer("a"), found);
+    expect(path.edges.map(({ source, label, target }) => [source, label, target])).toEqual([
+      ["x", "in a", "y"],
+      ["y", "", "passage a"],
     ]);
   });
 });

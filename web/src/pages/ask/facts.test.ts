@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import {
-  changedAt,
   type Fact,
   factOrigin,
   factTimes,
@@ -8,8 +7,9 @@ import {
   forgetFacts,
   type StatedFact,
 } from "./facts";
-import { addToHistory, readHistory } from "./history";
 import { type Answer, type Question, Run } from "./runs";
+import { Thread } from "./threads";
+import { serveThreads } from "./threads.testing";
 
 const fact = (object: string): Fact => ({
   id: `id-${object}`,
@@ -27,9 +27,18 @@ const question = (text: string): Question => ({
   retriever: "",
   mode: "auto",
   usesModel: true,
-  after: "",
   filter: "",
+  only: "",
+  edited: "",
 });
+const server = serveThreads();
+const keepAnswer = (text: string, answer: Answer) => {
+  const kept = { answer, evidence: null, understood: "" };
+  return new Thread("w", "", [
+    Run.restore(question(text), kept, { at: 1, isPartial: false }),
+  ]).save();
+};
+const keptAnswers = () => [...server.stored.values()].map(({ title }) => title);
 const citing = (object: string) =>
   ({
     answer: object,
@@ -57,40 +66,41 @@ describe("a fact", () => {
 });
 
 describe("the memory", () => {
-  beforeEach(() => localStorage.clear());
+  const asked: string[] = [];
+  let isKnown = true;
+  beforeEach(() => {
+    server.stored.clear();
+    asked.length = 0;
+    isKnown = true;
+    vi.stubGlobal("fetch", (request: Request) => {
+      const { pathname } = new URL(request.url);
+      if (pathname.includes("/threads")) return server.answer(request);
+      asked.push(`${request.method} ${pathname}`);
+      if (isKnown) return Response.json({ data: fact("Oslo"), request_id: "r" });
+      return Response.json({ error: { code: "not_found", message: "", fix: "" } }, { status: 404 });
+    });
+  });
   afterEach(() => vi.unstubAllGlobals());
 
-  it("forgets a fact with the answers of this browser that cite it", async () => {
-    vi.stubGlobal("fetch", async () => Response.json({ data: fact("Oslo"), request_id: "r" }));
-    for (const object of ["Oslo", "Rome"]) {
-      addToHistory(Run.restore(question(object), citing(object), null, 1));
-    }
+  it("forgets a fact with the answers of threads that cite it", async () => {
+    for (const object of ["Oslo", "Rome"]) await keepAnswer(object, citing(object));
     await forgetFact("w", fact("Oslo"));
-    expect(readHistory("w").map(({ answer }) => answer.answer)).toEqual(["Rome"]);
-    expect(changedAt("w")).toBeGreaterThan(1);
+    expect(keptAnswers()).toEqual(["Rome"]);
   });
 
   it("forgets all facts with the answers that cite one", async () => {
-    const asked = vi.fn(async () => Response.json({ data: { deleted: 2 }, request_id: "r" }));
-    vi.stubGlobal("fetch", asked);
-    const uncited = { answer: "Turku", answered: true, memory: [] } as unknown as Answer;
-    addToHistory(Run.restore(question("Oslo"), citing("Oslo"), null, 1));
-    addToHistory(Run.restore(question("Turku"), uncited, null, 1));
+    const uncited = { ...citing("Turku"), memory: [] };
+    await keepAnswer("Oslo", citing("Oslo"));
+    await keepAnswer("Turku", uncited);
     await forgetFacts("w");
-    const [request] = asked.mock.calls[0] as unknown as [Request];
-    expect([request.method, new URL(request.url).pathname]).toEqual([
-      "DELETE",
-      "/api/v1/workspaces/w/memory",
-    ]);
-    expect(readHistory("w").map(({ answer }) => answer.answer)).toEqual(["Turku"]);
+    expect(asked).toEqual(["DELETE /api/v1/workspaces/w/memory"]);
+    expect(keptAnswers()).toEqual(["Turku"]);
   });
 
   it("keeps them if the server does not forget it", async () => {
-    vi.stubGlobal("fetch", async () =>
-      Response.json({ error: { code: "not_found", message: "", fix: "" } }, { status: 404 }),
-    );
-    addToHistory(Run.restore(question("Oslo"), citing("Oslo"), null, 1));
+    isKnown = false;
+    await keepAnswer("Oslo", citing("Oslo"));
     await expect(forgetFact("w", fact("Oslo"))).rejects.toThrow();
-    expect(readHistory("w")).toHaveLength(1);
+    expect(keptAnswers()).toEqual(["Oslo"]);
   });
 });

@@ -3,9 +3,8 @@
 import { signal } from "@preact/signals";
 import { api, type Shapes, take } from "../../api/client";
 import { t } from "../../i18n";
-import { keep, recall } from "../../state/preferences";
-import { forgetAnswers } from "./history";
-import { type Answer, dropRuns } from "./runs";
+import type { Answer } from "./runs";
+import { forgetAnswers } from "./threads";
 
 export type Fact = Shapes["FactShape"];
 export type Offer = Shapes["OfferShape"];
@@ -18,21 +17,12 @@ const CONVERSATION = "conversation";
 /** Counts up with every change, so that lists are loaded again. */
 export const memoryTurn = signal(0);
 
-const name = (workspace: string) => `memory.${workspace}`;
-
-/** Say that the facts of a workspace changed: answers of before may be out of date. */
-export function noteChange(workspace: string): void {
-  keep(name(workspace), String(Date.now()));
+/** Have the lists of facts loaded again. */
+export function noteChange(): void {
   memoryTurn.value += 1;
 }
 
-/** Return when the facts of a workspace changed last, as far as this browser knows. */
-export function changedAt(workspace: string): number {
-  return Number(recall(name(workspace)) ?? 0) || 0;
-}
-
 export const factMark = ({ number }: StatedFact) => `M${number}`;
-export const factPlace = ({ number }: StatedFact) => `fact-${number}`;
 
 /** Return the period of a fact, or the day of its statement if it was stated without a time. */
 export function factTimes({ since, until }: Pick<Fact, "since" | "until">): string {
@@ -59,28 +49,26 @@ export async function settleOffer(here: string, { id }: Offer, stores: boolean):
     await take(api.POST("/api/v1/workspaces/{workspace}/memory/offers/{offer}/accept", { params }));
   else
     await take(api.POST("/api/v1/workspaces/{workspace}/memory/offers/{offer}/refuse", { params }));
-  noteChange(here);
+  noteChange();
 }
 
-/** Delete a fact, and the answers kept in this browser that cite it. Throws ApiError. */
+/** Delete a fact, and the answers in threads that cite it. Throws ApiError. */
 export async function forgetFact(here: string, fact: Fact): Promise<void> {
   const params = { path: { workspace: here, fact: fact.id } };
   await take(api.DELETE("/api/v1/workspaces/{workspace}/memory/{fact}", { params }));
-  const cites = (answer: Answer) => isCited(answer, fact);
-  dropAnswers(here, cites);
+  await dropAnswers(here, (answer) => isCited(answer, fact));
 }
 
-/** Delete all facts of the key, and the answers kept in this browser that cite one. Throws ApiError. */
+/** Delete all facts of the key, and the answers in threads that cite one. Throws ApiError. */
 export async function forgetFacts(here: string): Promise<void> {
   const params = { path: { workspace: here } };
   await take(api.DELETE("/api/v1/workspaces/{workspace}/memory", { params }));
-  dropAnswers(here, ({ memory }) => memory.length > 0);
+  await dropAnswers(here, ({ memory }) => memory.length > 0);
 }
 
-function dropAnswers(here: string, cites: (answer: Answer) => boolean): void {
-  forgetAnswers(here, cites);
-  dropRuns(here, cites);
-  noteChange(here);
+async function dropAnswers(here: string, cites: (answer: Answer) => boolean): Promise<void> {
+  await forgetAnswers(here, cites);
+  noteChange();
 }
 
 function isCited({ memory }: Pick<Answer, "memory">, fact: Fact): boolean {

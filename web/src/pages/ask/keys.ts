@@ -1,30 +1,47 @@
 /** What the page says and hears beside the mouse. */
 
-import { useEffect } from "preact/hooks";
+import type { RefObject } from "preact";
+import { useEffect, useRef } from "preact/hooks";
 import { t } from "../../i18n";
 import { speak } from "../../state/announcements";
 import { useShortcuts } from "../../state/keys";
-import { asked, setQuery } from "../../state/location";
-import { closeReader, type Open, stepCitation } from "./address";
+import { closeReader, type Open, openCitation, runOfAddress, stepCitation } from "./address";
 import type { Run } from "./runs";
 
 const DIGITS = [1, 2, 3, 4, 5, 6, 7, 8, 9];
 
 /** Say which citation is open, for those who do not see it. */
-export function useSaidCitation(place: Open | null, run: Run | undefined): void {
+export function useSaidCitation(place: Open | null, runs: readonly Run[]): void {
   const number = place?.number ?? 0;
-  const citation = run?.answer.value?.citations.find((known) => known.number === number);
+  const citations = runOfAddress(runs)?.answer.value?.citations ?? [];
+  const citation = citations.find((known) => known.number === number);
   const said = citation ? t.value.ask.citation(number, citation.title || citation.document) : "";
   useEffect(() => {
     if (said) speak(said);
   }, [said]);
 }
 
+/** Take the focus into the source when it is opened, and back when it is closed. */
+export function useReaderFocus(side: RefObject<HTMLElement | null>, isOpen: boolean): void {
+  const isFirst = useRef(true);
+  useEffect(() => {
+    const wasThere = isFirst.current;
+    isFirst.current = false;
+    if (!isOpen || wasThere) return;
+    const from = document.activeElement;
+    side.current?.querySelector<HTMLElement>(".reader-text")?.focus({ preventScroll: true });
+    return () => {
+      const at = document.activeElement;
+      const isLost = at === document.body || at === null || side.current?.contains(at);
+      if (isLost && from instanceof HTMLElement && from.isConnected)
+        from.focus({ preventScroll: true });
+    };
+  }, [isOpen]);
+}
+
 /** Keys of the page: through the citations, to one by its number, to the question and back. */
-export function useAskKeys(run: Run | undefined, place: Open | null): void {
+export function useAskKeys(runs: readonly Run[], place: Open | null): void {
   const words = t.value.ask;
-  const has = (number: number) =>
-    run?.answer.peek()?.citations.some((citation) => citation.number === number) ?? false;
   useShortcuts([
     {
       keys: "/",
@@ -36,26 +53,38 @@ export function useAskKeys(run: Run | undefined, place: Open | null): void {
       label: words.ask,
       run: () => document.querySelector<HTMLFormElement>(".question-box")?.requestSubmit(),
     },
-    { keys: "j", label: words.keys.next, run: () => stepCitation(run, 1) },
-    { keys: "k", label: words.keys.before, run: () => stepCitation(run, -1) },
+    { keys: "j", label: words.keys.next, run: () => stepCitation(runs, 1) },
+    { keys: "k", label: words.keys.before, run: () => stepCitation(runs, -1) },
     {
       keys: ".",
-      label: words.why.open,
-      run: () => setQuery({ why: asked("why") ? null : 1 }, { replace: true }),
+      label: words.how.title,
+      run: () =>
+        document.querySelector<HTMLElement>(".turns > :last-child .how > summary")?.click(),
     },
     {
       keys: "Escape",
       label: words.keys.close,
       run: () => {
-        if (place) closeReader();
+        if (document.activeElement?.id === "question") focusAnswer();
+        else if (place) closeReader();
       },
     },
     ...DIGITS.map((number) => ({
       keys: String(number),
       label: words.keys.open,
       run: () => {
-        if (has(number)) setQuery({ cite: number, at: null });
+        const run = runOfAddress(runs);
+        const known = run?.answer.peek()?.citations.some((each) => each.number === number);
+        if (run && known) openCitation(runs.indexOf(run) + 1, number);
       },
     })),
   ]);
+}
+
+/** Move the focus to the last answer: its citations are next. */
+export function focusAnswer(): void {
+  const answers = document.querySelectorAll<HTMLElement>(".turns .answer");
+  const last = [...answers].at(-1);
+  if (last) last.focus();
+  else if (document.activeElement instanceof HTMLElement) document.activeElement.blur();
 }

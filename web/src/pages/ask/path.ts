@@ -1,8 +1,8 @@
-/** The way from a question to its evidence, as a small graph. */
+/** The way from a question to the passages that its answer cites, as a small graph. */
 
-import type { Answer, Evidence } from "./runs";
+import type { Answer, Evidence, Hit } from "./runs";
 
-/** Where a passage stands: what a click on it opens. */
+/** Where a passage is: what a click on it opens. */
 export interface Place {
   document: string;
   start: number;
@@ -12,7 +12,8 @@ export interface Place {
 export interface PathNode {
   id: string;
   label: string;
-  kind: "name" | "thing" | "passage";
+  /** A name of the question, an entity, a passage on the way, or a passage that is cited. */
+  kind: "name" | "thing" | "passage" | "cited";
   place: Place | null;
 }
 
@@ -22,7 +23,7 @@ export interface PathEdge {
   target: string;
   /** A relation; empty where it only leads on. */
   label: string;
-  /** The sentence that it stands on, if there is one. */
+  /** The sentence that leads on, if there is one. */
   sentence: string;
   place: Place | null;
 }
@@ -30,83 +31,70 @@ export interface PathEdge {
 export interface EvidencePath {
   nodes: PathNode[];
   edges: PathEdge[];
-  /** Whether passages or things lead from one to another: else a list of sources says it all. */
-  leadsOn: boolean;
 }
 
-/** Return how the cited passages were reached; without an answer, how the best ones were. */
+/** Names that say something: two letters at least, and no option of a command. */
+const NAME = /^(?!-).*\p{L}{2}/u;
+
+/** Return the hops that lead to a cited passage, and nothing else that was found on the way. */
 export function findPath(answer: Answer, evidence: Evidence): EvidencePath {
-  const cited = new Set(answer.citations.map(({ chunk_id }) => chunk_id));
+  const numbers = new Map<string, number[]>();
+  for (const { chunk_id, number } of answer.citations)
+    numbers.set(chunk_id, [...(numbers.get(chunk_id) ?? []), number]);
+  const hits = new Map(evidence.hits.map((hit) => [hit.chunk_id, hit]));
   const nodes = new Map<string, PathNode>();
   const edges = new Map<string, PathEdge>();
-  const byChunk = new Map(evidence.hits.map((hit) => [hit.chunk_id, hit]));
   const addNode = (node: PathNode) => {
     if (!nodes.has(node.id)) nodes.set(node.id, node);
     return node.id;
   };
-  const addEdge = (edge: Omit<PathEdge, "id">) => {
-    const id = `${edge.source} ${edge.label} ${edge.target}`;
-    if (!edges.has(id)) edges.set(id, { ...edge, id });
+  const addEdge = (source: string, target: string, more: Partial<PathEdge> = {}) => {
+    const edge = { source, target, label: "", sentence: "", place: null, ...more };
+    const id = `${source} ${edge.label} ${target}`;
+    if (source !== target && !edges.has(id)) edges.set(id, { ...edge, id });
   };
-  const passage = (chunk: string): string => {
-    const hit = byChunk.get(chunk);
-    const [start = 0, end = 0] = hit?.span ?? [];
+  const addThing = (id: string, label: string) =>
+    addNode({ id, label, kind: "thing", place: null });
+  const addPassage = (hit: Hit) => {
+    const cited = numbers.get(hit.chunk_id);
+    const marks = cited?.map((number) => `[${number}] `).join("") ?? "";
     return addNode({
-      id: `passage ${chunk}`,
-      label: hit ? hit.title || hit.document : "…",
-      kind: "passage",
-      place: hit ? { document: hit.document_id, start, end } : null,
+      id: `passage ${hit.chunk_id}`,
+      label: marks + (hit.title || hit.document),
+      kind: cited ? "cited" : "passage",
+      place: placeOf(hit, hit.span),
     });
   };
-  for (const hit of evidence.hits) {
-    if (!cited.has(hit.chunk_id)) continue;
-    for (const seed of hit.seeds) {
-      const source = addNode({ id: `name ${seed}`, label: seed, kind: "name", place: null });
-      addEdge({ source, target: passage(hit.chunk_id), label: "", sentence: "", place: null });
+  const addSeeds = (hit: Hit) => {
+    for (const seed of hit.seeds.filter((each) => NAME.test(each))) {
+      const id = addNode({ id: `name ${seed}`, label: seed, kind: "name", place: null });
+      addEdge(id, addPassage(hit));
     }
+  };
+  for (const hit of evidence.hits.filter(({ chunk_id }) => numbers.has(chunk_id))) {
+    addSeeds(hit);
     for (const step of hit.path) {
-      const from = byChunk.get(step.chunk_id);
-      for (const seed of from?.seeds ?? []) {
-        const source = addNode({ id: `name ${seed}`, label: seed, kind: "name", place: null });
-        addEdge({ source, target: passage(step.chunk_id), label: "", sentence: "", place: null });
-      }
-      const [start = 0, end = 0] = step.sentence;
-      const place = from ? { document: from.document_id, start, end } : null;
-      const thing = addNode({
-        id: step.entity_id,
-        label: step.entity_name,
-        kind: "thing",
-        place: null,
-      });
-      const sentence = step.sentence_text;
-      addEdge({ source: passage(step.chunk_id), target: thing, label: "", sentence, place });
-      addEdge({
-        source: thing,
-        target: passage(hit.chunk_id),
-        label: "",
-        sentence: "",
-        place: null,
-      });
+      const from = hits.get(step.chunk_id);
+      if (!from || !NAME.test(step.entity_name)) continue;
+      addSeeds(from);
+      const thing = addThing(step.entity_id, step.entity_name);
+      const place = placeOf(from, step.sentence);
+      addEdge(addPassage(from), thing, { sentence: step.sentence_text, place });
+      addEdge(thing, addPassage(hit));
     }
   }
-  for (const path of evidence.paths) {
-    for (const hop of path.hops) {
-      const hit = byChunk.get(hop.chunk_id);
-      const place =
-        hit && hop.span
-          ? { document: hit.document_id, start: hop.span[0] ?? 0, end: hop.span[1] ?? 0 }
-          : hit
-            ? { document: hit.document_id, start: hit.span[0] ?? 0, end: hit.span[1] ?? 0 }
-            : null;
-      const ends = [
-        addNode({ id: hop.source, label: hop.source_name, kind: "thing", place: null }),
-        addNode({ id: hop.target, label: hop.target_name, kind: "thing", place: null }),
-      ] as const;
-      const [source, target] = hop.forward ? ends : [ends[1], ends[0]];
-      addEdge({ source, target, label: hop.relation, sentence: "", place });
-    }
+  for (const hop of evidence.paths.flatMap(({ hops }) => hops)) {
+    const hit = hits.get(hop.chunk_id);
+    if (!hit || !numbers.has(hop.chunk_id)) continue;
+    const source = addThing(hop.source, hop.source_name);
+    const target = addThing(hop.target, hop.target_name);
+    const [from, to] = hop.forward ? [source, target] : [target, source];
+    addEdge(from, to, { label: hop.relation, place: placeOf(hit, hop.span ?? hit.span) });
+    addEdge(to, addPassage(hit));
   }
-  const leadsOn =
-    evidence.paths.length > 0 || [...nodes.values()].some(({ kind }) => kind === "thing");
-  return { nodes: [...nodes.values()], edges: [...edges.values()], leadsOn };
+  return { nodes: [...nodes.values()], edges: [...edges.values()] };
+}
+
+function placeOf({ document_id }: Hit, [start = 0, end = 0]: readonly number[]): Place {
+  return { document: document_id, start, end };
 }

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { type Answer, markSent, openRun, type Question, Run } from "./runs";
+import { type Answer, type Question, Run, verdictOf } from "./runs";
 
 const question: Question = {
   workspace: "w",
@@ -7,8 +7,9 @@ const question: Question = {
   retriever: "",
   mode: "auto",
   usesModel: true,
-  after: "",
   filter: "",
+  only: "",
+  edited: "",
 };
 const event = (name: string, data: unknown) => ({ name, data, id: "" });
 
@@ -79,77 +80,48 @@ describe("a run", () => {
     ]);
   });
 
-  it("goes to the agents where an agent is wanted", async () => {
+  it("goes to the route of its retriever, with what it is limited to", async () => {
     const asked: Request[] = [];
     vi.stubGlobal("fetch", (request: Request) => {
       asked.push(request);
       return new Promise(() => undefined);
     });
-    const ways = { restore: () => null, before: () => [], onDone: () => undefined };
+    const turns = [{ question: "Before?", answer: "Yes." }];
+    const ask = async (change: Partial<Question>, isSent = true) => {
+      void new Run({ ...question, ...change }).start({ turns, isSent });
+      const request = asked.at(-1);
+      return [request?.url.split("/w/")[1], await request?.json()];
+    };
     const filter = "author = 'Ann'";
-    openRun({ ...question, retriever: "agent:corrective", filter }, ways);
-    expect(asked[0]?.url).toMatch(/\/workspaces\/w\/agent$/);
-    expect(await asked[0]?.json()).toEqual({
-      question: "Who?",
-      kind: "corrective",
-      use_llm: true,
-      filters: filter,
-    });
-    openRun({ ...question, filter }, ways);
-    expect(asked[1]?.url).toMatch(/\/chat\/stream$/);
-    expect(await asked[1]?.json()).toMatchObject({ filters: filter });
-    openRun({ ...question, retriever: "bm25" }, ways);
-    expect(asked[2]?.url).toMatch(/\/ask\/stream$/);
-    expect(await asked[2]?.json()).toMatchObject({ question: "Who?", retriever: "bm25" });
+    expect(await ask({ retriever: "agent:corrective", filter })).toEqual([
+      "agent",
+      { question: "Who?", kind: "corrective", use_llm: true, filters: filter },
+    ]);
+    const only = "uri in ('a.md')";
+    expect(await ask({ filter, only })).toMatchObject([
+      "chat/stream",
+      { filters: `(${filter}) and ${only}`, turns, offers_only: false },
+    ]);
+    expect(await ask({ retriever: "bm25", only })).toMatchObject([
+      "ask/stream",
+      { question: "Who?", retriever: "bm25", filters: only },
+    ]);
+    expect(await ask({ edited: "Who is it?" })).toMatchObject([
+      "chat/stream",
+      { message: "Who is it?", turns: [] },
+    ]);
+    // Only what was sent here may store facts, not what a link says.
+    expect(await ask({}, false)).toMatchObject(["chat/stream", { offers_only: true }]);
   });
+});
 
-  it("lets only what was sent here store facts, not what a link says", async () => {
-    const asked: Request[] = [];
-    vi.stubGlobal("fetch", (request: Request) => {
-      asked.push(request);
-      return new Promise(() => undefined);
-    });
-    const ways = { restore: () => null, before: () => [], onDone: () => undefined };
-    openRun({ ...question, text: "Remember that I am a." }, ways);
-    const sent = { ...question, text: "Remember that I am b." };
-    markSent(sent);
-    openRun(sent, ways);
-    openRun(sent, { ...ways, fresh: true });
-    const bodies = await Promise.all(asked.map((request) => request.json()));
-    expect(bodies.map(({ offers_only }) => offers_only)).toEqual([true, false, false]);
-  });
-
-  it("is asked again when it is sent after the memory changed", () => {
-    const asked: Request[] = [];
-    vi.stubGlobal("fetch", (request: Request) => {
-      asked.push(request);
-      return new Promise(() => undefined);
-    });
-    const answer = { answer: "No.", memory: [] as unknown[] } as Answer;
-    const local = { ...question, text: "Changed?" };
-    const restore = () => Run.restore(local, answer, null, 5);
-    const ways = { restore, before: () => [], onDone: () => undefined };
-    openRun(local, { ...ways, changedAt: () => 9 });
-    markSent(local);
-    openRun(local, { ...ways, changedAt: () => 4 });
-    expect(asked).toHaveLength(0);
-    markSent(local);
-    openRun(local, { ...ways, changedAt: () => 9 });
-    expect(asked).toHaveLength(1);
-  });
-
-  it("is not asked twice, unless on request or after a failure", () => {
-    const asked: Request[] = [];
-    vi.stubGlobal("fetch", (request: Request) => {
-      asked.push(request);
-      return new Promise(() => undefined);
-    });
-    const ways = { restore: () => null, before: () => [], onDone: () => undefined };
-    const local = { ...question, text: "Only once?" };
-    const run = openRun(local, ways);
-    expect(openRun(local, ways)).toBe(run);
-    expect(asked).toHaveLength(1);
-    expect(openRun(local, { ...ways, fresh: true })).not.toBe(run);
-    expect([run.state.value, asked.length]).toEqual(["stopped", 2]);
+describe("the verdict on an answer", () => {
+  it.each([
+    [true, "strong", "found"],
+    [true, "weak", "likely"],
+    [true, null, "found"],
+    [false, "none", "absent"],
+  ])("that is answered %s with %s is %s", (answered, strength, verdict) => {
+    expect(verdictOf({ answered, strength } as Answer)).toBe(verdict);
   });
 });

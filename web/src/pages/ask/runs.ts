@@ -1,4 +1,4 @@
-/** Questions under way and answered: each a run, kept while the pages are open. */
+/** Questions under way and answered: each a run. */
 
 import { type Signal, signal } from "@preact/signals";
 import { ApiError, isAborted, type Shapes } from "../../api/client";
@@ -17,10 +17,12 @@ export interface Question {
   retriever: string;
   mode: string;
   usesModel: boolean;
-  /** The question that this one goes on from; empty for none. */
-  after: string;
   /** What documents and pages must fulfil, as text; empty for nothing. */
   filter: string;
+  /** The filter for the sources that were ticked; empty for all. */
+  only: string;
+  /** The question as it was corrected to stand alone; empty to read it after the turns before. */
+  edited: string;
 }
 
 /** A question of before and its answer, which a later one may lean on. */
@@ -43,7 +45,9 @@ export type RunState = "running" | "done" | "stopped" | "failed";
 
 /** Milliseconds between two drawings of a text that comes. */
 const FLUSH_MS = 100;
-const MOST_KEPT = 30;
+/** Notes that have a place of their own beside an answer. */
+const UNDERSTOOD = /^Understood as: /;
+const REMOVED = /^(\d+) of \d+ statements? (?:was|were) left out\.$/;
 
 /** What the names of ways begin with that search step by step, and those of their stages. */
 export const AGENT = "agent:";
@@ -60,32 +64,59 @@ export class Run {
   readonly reply: Signal<Reply | null> = signal(null);
   readonly error: Signal<Error | null> = signal(null);
   readonly state: Signal<RunState> = signal("running");
-  /** When it was asked, if it is one of before. */
+  /** Whether files were still being read when it was asked. */
+  isPartial: boolean;
+  /** When it was asked, in milliseconds since 1970. */
   readonly at: number;
 
   private readonly abort = new AbortController();
   private readonly began = performance.now();
+  private kept = "";
   private pending = "";
   private timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(
     readonly question: Question,
-    at = Date.now(),
+    { at = Date.now(), isPartial = false } = {},
   ) {
     this.at = at;
+    this.isPartial = isPartial;
+  }
+
+  /** The question as it was understood after the turns before; empty if that is not known. */
+  get understood(): string {
+    const { edited } = this.question;
+    return edited || this.reply.value?.understood || this.evidence.value?.question || this.kept;
+  }
+
+  /** The notes on the answer that are not shown elsewhere. */
+  get notes(): string[] {
+    const notes = this.answer.value?.notes ?? [];
+    return notes.filter((note) => !UNDERSTOOD.test(note) && !REMOVED.test(note));
+  }
+
+  /** How many sentences of a model were removed, because no passage says them. */
+  get removed(): number {
+    const counts = this.answer.value?.notes.map((note) => Number(REMOVED.exec(note)?.[1] ?? 0));
+    return Math.max(0, ...(counts ?? []));
   }
 
   /** Return a run that was over before. */
-  static restore(question: Question, answer: Answer, evidence: Evidence | null, at: number): Run {
-    const run = new Run(question, at);
-    run.answer.value = answer;
-    run.evidence.value = evidence;
+  static restore(
+    question: Question,
+    kept: { answer: Answer; evidence: Evidence | null; understood: string },
+    about: { at: number; isPartial: boolean },
+  ): Run {
+    const run = new Run(question, about);
+    run.answer.value = kept.answer;
+    run.evidence.value = kept.evidence;
+    run.kept = kept.understood;
     run.state.value = "done";
     return run;
   }
 
   /** Ask, and take what comes until it is over; `onDone` gets a complete answer. */
-  async start(way: Way, onDone: (run: Run) => void): Promise<void> {
+  async start(way: Way, onDone?: () => void): Promise<void> {
     try {
       const request = requestOf(this.question, way, this.abort.signal);
       for await (const event of streamEvents(request)) {
@@ -96,7 +127,7 @@ export class Run {
       if (this.abort.signal.aborted || isAborted(error)) this.end("stopped");
       else this.fail(error);
     }
-    if (this.answer.value) onDone(this);
+    if (this.answer.value) onDone?.();
   }
 
   /** Stop; what came so far stays. */
@@ -117,7 +148,8 @@ export class Run {
       this.flush();
       this.text.value = "";
       this.withdrawn.value = String(data.reason ?? "");
-    } else if (event.name === "done") {
+    } else if (event.name === "reading") this.isPartial = true;
+    else if (event.name === "done") {
       const reply = isConversation(this.question) ? (event.data as Reply) : null;
       this.reply.value = reply;
       this.answer.value = reply ? reply.answer : (event.data as Answer);
@@ -188,16 +220,15 @@ export interface Way {
 }
 
 function requestOf(question: Question, { turns, isSent }: Way, signal: AbortSignal): Request {
-  const { workspace, text, retriever, mode, usesModel, filter } = question;
-  const filters = filter || null;
-  const options = { mode: mode || "auto", use_llm: usesModel, turns, filters };
+  const { workspace, retriever, mode, usesModel, filter, only, edited } = question;
+  const text = edited || question.text;
+  const filters = filter && only ? `(${filter}) and ${only}` : filter || only || null;
+  const shared = { use_llm: usesModel, filters };
+  const options = { ...shared, mode: mode || "auto", turns: edited ? [] : turns };
   const [path, body] = isConversation(question)
     ? ["chat/stream", { message: text, offers_only: !isSent, ...options }]
     : retriever.startsWith(AGENT)
-      ? [
-          "agent",
-          { question: text, kind: retriever.slice(AGENT.length), use_llm: usesModel, filters },
-        ]
+      ? ["agent", { question: text, kind: retriever.slice(AGENT.length), ...shared }]
       : ["ask/stream", { question: text, retriever, ...options }];
   const base = `/api/v1/workspaces/${encodeURIComponent(workspace)}`;
   return new Request(`${base}/${path}`, {
@@ -208,68 +239,11 @@ function requestOf(question: Question, { turns, isSent }: Way, signal: AbortSign
   });
 }
 
-const runs = new Map<string, Run>();
-/** Questions that were sent here and not opened yet. */
-const sent = new Set<string>();
+/** How far an answer can be trusted, in a word. */
+export type Verdict = "found" | "likely" | "absent";
 
-export function keyOf(question: Question): string {
-  const { workspace, text, retriever, mode, usesModel, after, filter } = question;
-  return JSON.stringify([workspace, text, retriever, mode, usesModel, after, filter]);
-}
-
-/** Note that somebody sends a question here: neither a link nor the history asks it. */
-export function markSent(question: Question): void {
-  sent.add(keyOf(question));
-}
-
-/** Forget the runs of a workspace whose answers are meant. */
-export function dropRuns(workspace: string, isMeant: (answer: Answer) => boolean): void {
-  for (const [key, { question, answer }] of runs) {
-    const known = answer.peek();
-    if (question.workspace === workspace && known && isMeant(known)) runs.delete(key);
-  }
-}
-
-/** Return the run of a question: the one there is, or one of before, or a new one.
- *
- * One that was sent here is asked again if it only stated something, or if the memory has
- * changed since.
- */
-export function openRun(
-  question: Question,
-  {
-    restore,
-    before,
-    onDone,
-    fresh = false,
-    changedAt = () => 0,
-  }: {
-    restore: (question: Question) => Run | null;
-    before: (question: Question) => readonly Turn[];
-    onDone: (run: Run) => void;
-    fresh?: boolean;
-    /** When the memory of a workspace changed last. */
-    changedAt?: (workspace: string) => number;
-  },
-): Run {
-  const key = keyOf(question);
-  const wasSent = sent.delete(key);
-  const isCurrent = (run: Run) =>
-    !fresh && !(wasSent && (hasOnlyHeard(run) || run.at < changedAt(question.workspace)));
-  const known = runs.get(key);
-  const isUsable = known && known.state.peek() !== "failed";
-  if (isUsable && isCurrent(known)) return known;
-  known?.stop();
-  const restored = fresh ? null : restore(question);
-  const kept = restored && isCurrent(restored) ? restored : null;
-  const run = kept ?? new Run(question);
-  runs.delete(key);
-  runs.set(key, run);
-  for (const old of [...runs.keys()].slice(0, -MOST_KEPT)) runs.delete(old);
-  if (!kept) void run.start({ turns: before(question), isSent: fresh || wasSent }, onDone);
-  return run;
-}
-
-function hasOnlyHeard({ state, answer }: Run): boolean {
-  return state.peek() === "done" && answer.peek() === null;
+/** Return the verdict on an answer; outlines and counts are read from the text itself. */
+export function verdictOf({ answered, strength }: Answer): Verdict {
+  if (!answered) return "absent";
+  return strength === "weak" ? "likely" : "found";
 }

@@ -64,7 +64,6 @@ function Drawn({ community }: { community: Community }) {
       nodes={drawn.map(({ id, name }, index) => ({ id, label: name, isStart: index === 0 }))}
       edges={edges}
       ariaLabel={words.ties}
-      height={380}
       onNode={(id) => go(linkTo("graph", { focus: id }))}
     />
   );

@@ -47,7 +47,6 @@ export function Links({ read, contents }: { read: Read; contents: Contents }) {
         <Dialog title={words.drawLinks} onClose={() => setDrawn(false)}>
           <SmallGraph
             ariaLabel={words.drawLinks}
-            height={Math.min(560, 160 + 50 * others.size)}
             nodes={[
               { id, label: title || nameOf(uri), isStart: true },
               ...[...others.values()].map((other) => ({ id: other.id, label: other.title })),

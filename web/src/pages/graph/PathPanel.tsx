@@ -144,7 +144,6 @@ function PathDrawing({ path, onFocus }: { path: Path; onFocus: (id: string) => v
   return (
     <SmallGraph
       ariaLabel={path.text}
-      height={Math.max(220, 92 * names.size)}
       nodes={[...names].map(([id, label]) => ({ id, label, isStart: id === start }))}
       edges={path.hops.map((hop) => ({
         id: `${hop.source} ${hop.target}`,

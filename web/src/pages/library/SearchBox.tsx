@@ -97,7 +97,6 @@ export function SearchBox() {
                   text={hit.text}
                   textStart={hit.span[0] ?? 0}
                   marks={hit.sentences.slice(0, 1).map(({ span }) => span)}
-                  score={hit.score}
                   href={linkTo("documents", {
                     doc: hit.document_id,
                     start: hit.span[0],

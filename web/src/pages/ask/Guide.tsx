@@ -1,0 +1,111 @@
+import type { Shapes } from "../../api/client";
+import { Button } from "../../components/Button";
+import { Empty } from "../../components/Empty";
+import { t } from "../../i18n";
+import { isReading } from "../../state/jobs";
+import { useLoaded } from "../../state/loading";
+import { go, linkTo } from "../../state/location";
+import { revision } from "../../state/workspaces";
+import { sayReady } from "./AnswerCard";
+import { openPlace } from "./address";
+import { type OfferedQuestion, Offers, request } from "./Offers";
+
+interface Cited {
+  document_id: string;
+  span: readonly number[];
+}
+
+/** What a workspace is about; the questions were tried, and its documents answer them. */
+interface GuideShape {
+  total: number;
+  documents: { document: string; title: string; sentence: string; source: Cited | null }[];
+  topics: { name: string; community: string }[];
+  questions: OfferedQuestion[];
+  timeline: { date: string; when: string; sentence: string; source: Cited }[];
+}
+
+interface GuideProps {
+  workspace: string;
+  details: Shapes["WorkspaceDetails"] | null;
+  onAsk: (text: string) => void;
+}
+
+/** What stands beside a thread while no source is open: what the documents are about. */
+export function Guide({ workspace, details, onAsk }: GuideProps) {
+  const words = t.value.ask;
+  const isEmpty = details?.documents === 0;
+  const loaded = useLoaded(details && !isEmpty ? `${workspace} ${revision.value}` : "", (signal) =>
+    request<GuideShape>(workspace, "guide", { signal }),
+  );
+  if (isEmpty)
+    return (
+      <Empty
+        icon="ask"
+        title={t.value.documents.none}
+        actions={
+          <Button kind="main" onClick={() => go(linkTo("library"))}>
+            {t.value.documents.toLibrary}
+          </Button>
+        }
+      >
+        <p>{words.startEmpty}</p>
+      </Empty>
+    );
+  const guide: Partial<GuideShape> = loaded.data ?? {};
+  const { documents = [], topics = [], questions = [], timeline = [] } = guide;
+  return (
+    <section class="guide stack" aria-label={words.guide.title}>
+      <p class="muted">{words.start}</p>
+      {isReading.value && <p class="tag warn">{sayReady()}</p>}
+      <Offers label={words.guide.questions} questions={questions} onAsk={onAsk} />
+      <Part title={words.guide.documents} lines={documents.map(toLine)} />
+      {topics.length > 0 && <h2>{words.guide.topics}</h2>}
+      <ul class="lines small">
+        {topics.map(({ name, community }) => (
+          <li key={community}>
+            <a href={linkTo("communities", { c: community })}>{name}</a>
+          </li>
+        ))}
+      </ul>
+      <Part title={words.guide.timeline} lines={timeline.map(toLine)} />
+    </section>
+  );
+}
+
+interface Line {
+  title: string;
+  sentence: string;
+  source: Cited;
+}
+
+type Described = GuideShape["documents"][number] | GuideShape["timeline"][number];
+
+function toLine(each: Described): Line {
+  if ("when" in each) return { ...each, title: each.when || each.date };
+  return { ...each, source: each.source ?? { document_id: each.document, span: [] } };
+}
+
+/** Sentences of documents: each opens where it is. */
+function Part({ title, lines }: { title: string; lines: readonly Line[] }) {
+  if (lines.length === 0) return null;
+  return (
+    <div class="stack tight small">
+      <h2>{title}</h2>
+      {lines.map(({ title: name, sentence, source: { document_id: document, span } }) => {
+        const [start = 0, end = 0] = span;
+        return (
+          <p key={`${document} ${start}`}>
+            <button
+              type="button"
+              class="link-button"
+              onClick={() => openPlace({ document, start, end })}
+            >
+              {name}
+            </button>{" "}
+            <span class="muted">{sentence}</span>
+          </p>
+        );
+      })}
+    </div>
+  );
+}

@@ -1,0 +1,129 @@
+import { useMemo, useState } from "preact/hooks";
+import { SmallGraph } from "../../components/graph/SmallGraph";
+import { count, duration, moment, percent, t } from "../../i18n";
+import { go, linkTo } from "../../state/location";
+import { sayRelation } from "../graph/words";
+import { openPlace } from "./address";
+import { PassageTable } from "./PassageTable";
+import { findPath } from "./path";
+import { sayRetriever } from "./retrievers";
+import type { Answer, Evidence, Run } from "./runs";
+
+/** One line on how an answer was made; opened, how its passages were found. */
+export function How({ run }: { run: Run }) {
+  const [isOpen, setOpen] = useState(false);
+  const answer = run.answer.value;
+  if (!answer) return null;
+  return (
+    <details class="how small" onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>
+        <span>{t.value.ask.how.title}</span> <span class="faint">{sayCost(answer, run)}</span>
+      </summary>
+      {isOpen && <Found answer={answer} run={run} />}
+    </details>
+  );
+}
+
+/** Return what an answer took, and what was checked, in a line. */
+function sayCost(answer: Answer, run: Run): string {
+  const words = t.value.ask.how;
+  const { usage } = answer;
+  const tokens = usage.input_tokens + usage.output_tokens;
+  const parts = [
+    answer.model || words.quoted,
+    tokens > 0 ? words.tokens(count(tokens)) : duration(usage.seconds),
+    usage.money && Number(usage.money) > 0 ? words.money(usage.money) : "",
+    run.removed > 0 ? words.removed(run.removed) : "",
+    run.stages.value.length === 0 ? moment(run.at) : "",
+  ];
+  return parts.filter(Boolean).join(" · ");
+}
+
+function Found({ answer, run }: { answer: Answer; run: Run }) {
+  const words = t.value.ask.how;
+  const evidence = run.evidence.value;
+  const steps = [...new Set(evidence?.trace ?? [])];
+  const figures: [string, string][] = [
+    [words.searchBy, sayRetriever(answer.retriever)],
+    [words.mode, answer.model ? (t.value.ask.modes[answer.mode] ?? answer.mode) : ""],
+    [words.confidence, answer.confidence === null ? "" : percent(answer.confidence)],
+    [words.filter, evidence?.filter ?? ""],
+    [words.time, duration(answer.usage.seconds)],
+  ];
+  return (
+    <div class="stack">
+      <dl class="figures">
+        {figures
+          .filter(([, value]) => value)
+          .map(([name, value]) => (
+            <div key={name}>
+              <dt>{name}</dt>
+              <dd>{value}</dd>
+            </div>
+          ))}
+      </dl>
+      {evidence && <Path answer={answer} evidence={evidence} />}
+      <PassageTable runs={[run]} />
+      {steps.length > 0 && (
+        <ul class="lines muted" aria-label={words.steps}>
+          {steps.map((step) => (
+            <li key={step}>{step}</li>
+          ))}
+        </ul>
+      )}
+      {answer.results.map((result) => (
+        <figure key={result.statement} class="stack tight">
+          <figcaption>{words.query(result.place || result.language)}</figcaption>
+          <pre class="statement">{result.statement}</pre>
+          {Object.keys(result.parameters).length > 0 && (
+            <pre class="statement">{JSON.stringify(result.parameters)}</pre>
+          )}
+        </figure>
+      ))}
+    </div>
+  );
+}
+
+interface PathProps {
+  answer: Answer;
+  evidence: Evidence;
+}
+
+/** The hops that lead to the cited passages: drawn, and those with words as lines. */
+function Path({ answer, evidence }: PathProps) {
+  const { nodes, edges } = useMemo(() => findPath(answer, evidence), [answer, evidence]);
+  if (edges.length === 0) return null;
+  const nodeOf = (id: string) => nodes.find((each) => each.id === id);
+  const open = (id: string) => {
+    const node = nodeOf(id);
+    if (node?.place) openPlace(node.place);
+    else go(linkTo("graph", { focus: id }));
+  };
+  return (
+    <>
+      <SmallGraph
+        nodes={nodes.map((node) => {
+          const isName = node.kind === "name";
+          return { ...node, isStart: isName, isFixed: isName };
+        })}
+        edges={edges.map((edge) => ({ ...edge, label: sayRelation(edge.label) }))}
+        ariaLabel={t.value.ask.how.path}
+        onNode={open}
+      />
+      <ol class="lines">
+        {edges.map(
+          ({ id, source, target, label, sentence, place }) =>
+            place && (
+              <li key={id}>
+                {nodeOf(source)?.label} →{" "}
+                <button type="button" class="link-button" onClick={() => openPlace(place)}>
+                  {sentence ? `“${sentence}”` : sayRelation(label)}
+                </button>{" "}
+                → {nodeOf(target)?.label}
+              </li>
+            ),
+        )}
+      </ol>
+    </>
+  );
+}

@@ -1,0 +1,150 @@
+import { useEffect, useState } from "preact/hooks";
+import { Button } from "../../components/Button";
+import { t } from "../../i18n";
+import { isReading } from "../../state/jobs";
+import { useLoaded } from "../../state/loading";
+import { asked } from "../../state/location";
+import { AnswerCard, sayReady } from "./AnswerCard";
+import { openCitation } from "./address";
+import { How } from "./How";
+import { CitedFacts, Heard } from "./Memory";
+import { type OfferedQuestion, Offers, request } from "./Offers";
+import type { Answer, Run } from "./runs";
+import { Sources } from "./Sources";
+import type { Thread } from "./threads";
+
+interface TurnProps {
+  thread: Thread;
+  run: Run;
+  /** Counted from 1. */
+  number: number;
+  isLast: boolean;
+  onAsk: (text: string) => void;
+}
+
+/** A question of a thread, its answer, and what that stands on. */
+export function TurnView({ thread, run, number, isLast, onAsk }: TurnProps) {
+  const words = t.value.ask;
+  const { question } = run;
+  const answer = run.answer.value;
+  const again = (edited = question.edited) => thread.ask({ ...question, edited }, { instead: run });
+  const isAsked = Number(asked("turn")) === number;
+  const open = isAsked ? Number(asked("cite")) : 0;
+  const onOpen = (cite: number) => openCitation(number, cite);
+  const isHeardOnly = run.reply.value !== null && !answer;
+  return (
+    <article class="turn">
+      <h2 class="turn-question">{question.text}</h2>
+      <Understood run={run} isFollowUp={number > 1} onAsk={again} />
+      <Heard run={run} />
+      {!isHeardOnly && (
+        <AnswerCard
+          run={run}
+          label={number === 1 ? words.answer : words.answerOf(number)}
+          open={open}
+          onOpen={onOpen}
+          onAgain={() => again()}
+        />
+      )}
+      {answer && run.isPartial && <Partial onAgain={() => again()} />}
+      <CitedFacts facts={answer?.memory ?? []} />
+      <Sources run={run} open={open} onOpen={onOpen} />
+      {isLast && answer?.answered && <Related run={run} answer={answer} onAsk={onAsk} />}
+      <How run={run} />
+    </article>
+  );
+}
+
+interface RelatedProps {
+  run: Run;
+  answer: Answer;
+  onAsk: (text: string) => void;
+}
+
+/** Questions that passages near an answer answer: found after it, so that nobody waits for them. */
+function Related({ run, answer, onAsk }: RelatedProps) {
+  const { workspace } = run.question;
+  const citations = answer.citations.map(({ chunk_id, span }) => ({ chunk_id, span }));
+  const wanted = citations.length > 0 ? `${workspace} ${run.at}` : "";
+  const { data } = useLoaded(wanted, (signal) => {
+    const body = { question: run.understood || run.question.text, citations };
+    return request<OfferedQuestion[]>(workspace, "related", { body, signal });
+  });
+  return <Offers label={t.value.ask.related} questions={data ?? []} onAsk={onAsk} />;
+}
+
+interface UnderstoodProps {
+  run: Run;
+  isFollowUp: boolean;
+  onAsk: (edited: string) => void;
+}
+
+/** How a follow-up was understood after the turns before it; edited, it is asked in its place. */
+function Understood({ run, isFollowUp, onAsk }: UnderstoodProps) {
+  const words = t.value.ask;
+  const { understood } = run;
+  const [draft, setDraft] = useState<string | null>(null);
+  const { only, edited } = run.question;
+  if (draft !== null)
+    return (
+      <form
+        class="row wrap"
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (draft.trim()) onAsk(draft.trim());
+        }}
+      >
+        <input
+          type="text"
+          class="grow"
+          aria-label={words.editQuestion}
+          value={draft}
+          ref={focusField}
+          onInput={(event) => setDraft(event.currentTarget.value)}
+        />
+        <Button type="submit">{words.ask}</Button>
+        <Button kind="quiet" onClick={() => setDraft(null)}>
+          {t.value.common.cancel}
+        </Button>
+      </form>
+    );
+  const isShown = understood && (isFollowUp || edited);
+  if (!isShown && !only) return null;
+  return (
+    <p class="row wrap small muted">
+      {isShown && (
+        <>
+          <span>{words.understood(understood)}</span>
+          <Button kind="quiet" title={words.editQuestion} onClick={() => setDraft(understood)}>
+            {words.edit}
+          </Button>
+        </>
+      )}
+      {only && <span class="tag">{words.fromChosen}</span>}
+    </p>
+  );
+}
+
+const focusField = (field: HTMLInputElement | null) => field?.focus();
+
+/** An answer from a part of the files: how many there were, and a way to ask again later. */
+function Partial({ onAgain }: { onAgain: () => void }) {
+  const words = t.value.ask;
+  const [waits, setWaits] = useState(false);
+  const reads = isReading.value;
+  useEffect(() => {
+    if (waits && !reads) onAgain();
+  }, [waits, reads]);
+  return (
+    <p class="row wrap small muted">
+      <span>{reads ? sayReady() : words.nowReady}</span>
+      {waits ? (
+        <span class="tag">{words.waiting}</span>
+      ) : (
+        <Button icon="refresh" onClick={() => (reads ? setWaits(true) : onAgain())}>
+          {reads ? words.againWhenReady : words.again}
+        </Button>
+      )}
+    </p>
+  );
+}

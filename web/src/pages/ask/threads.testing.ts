@@ -1,0 +1,31 @@
+/** A server of threads for tests, as the routes of the service are. */
+
+interface Stored {
+  title: string;
+  turns: unknown[];
+}
+
+/** Return the threads by id, and what answers requests for them. */
+export function serveThreads() {
+  const stored = new Map<string, Stored>();
+  let made = 0;
+  const answer = async (request: Request): Promise<Response> => {
+    const id = new URL(request.url).pathname.split("/threads/")[1] ?? "";
+    const reply = (data: unknown) => Response.json({ data, request_id: "r" });
+    if (request.method === "POST") {
+      made += 1;
+      stored.set(`t${made}`, (await request.json()) as Stored);
+      return reply({ id: `t${made}` });
+    }
+    const heads = [...stored].map(([each, { title, turns }]) => {
+      return { id: each, title, turns: turns.length, updated: "" };
+    });
+    if (!id) return reply({ threads: heads });
+    const found = stored.get(id);
+    if (!found) return Response.json({ error: { code: "not_found" } }, { status: 404 });
+    if (request.method === "DELETE") stored.delete(id);
+    if (request.method === "PUT") Object.assign(found, await request.json());
+    return reply({ id, ...found });
+  };
+  return { stored, answer };
+}
