@@ -8,7 +8,6 @@ PAGES = {
     "library": "知识库",
     "graph": "图谱",
     "ask": "提问",
-    "communities": "社区",
     "documents": "文档",
     "evaluation": "评测",
 }

@@ -119,10 +119,10 @@ def test_a_workspace_that_is_not_there_is_reported_with_a_way_out(visit):
 def test_a_server_that_is_away_is_reported_and_tried_again(visit):
     page = visit.open(LIBRARY)
     page.context.set_offline(offline=True)
-    page.get_by_role("navigation").get_by_role("link", name="Communities").click()
+    page.get_by_role("navigation").get_by_role("link", name="Documents").click()
     page.get_by_text("The server cannot be reached.").first.wait_for()
     page.context.set_offline(offline=False)
     page.get_by_role("button", name="Try again").first.click()
-    page.get_by_role("heading", level=1, name="Communities").wait_for()
+    page.get_by_role("heading", level=1, name="Documents").wait_for()
     assert page.get_by_text("The server cannot be reached.").count() == 0
     visit.visitor.account.faults.clear()  # the browser logs every failed request

@@ -42,7 +42,6 @@ const VIEWS: Record<PageName, ComponentType> = {
   library: view(() => import("./pages/library/LibraryPage")),
   graph: view(() => import("./pages/graph/GraphPage")),
   ask: view(() => import("./pages/ask/AskPage")),
-  communities: view(() => import("./pages/communities/CommunitiesPage")),
   documents: view(() => import("./pages/documents/DocumentsPage")),
   evaluation: view(() => import("./pages/evaluation/EvaluationPage")),
 };

@@ -1,16 +1,11 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { count, t } from "../../i18n";
-import { isDark } from "../../state/preferences";
-import { Skeleton } from "../Progress";
-import { colourOf, readPalette } from "./colours";
 import { placeInColumns } from "./columns";
 import "./graph.css";
-import type { Drawing, GraphView } from "./view";
 
 export interface SmallNode {
   id: string;
   label: string;
-  /** The type of the entity: its colour. */
   type?: string;
   /** Whether one begins here: these stand in the first column, and are larger. */
   isStart?: boolean;
@@ -26,7 +21,6 @@ export interface SmallEdge {
 }
 
 interface SmallGraphProps {
-  /** A hundred, at most: more are counted below the drawing, and in the list. */
   nodes: readonly SmallNode[];
   edges: readonly SmallEdge[];
   onNode?: (id: string) => void;
@@ -38,150 +32,106 @@ interface SmallGraphProps {
 }
 
 const MOST_NODES = 100;
+const LONGEST = 26;
 
-/** A small graph in columns, as the ways from a question to its evidence. Every node and every edge
- * is a button for the keyboard and for screen readers, too. */
+function shorten(text: string): string {
+  return text.length > LONGEST ? `${text.slice(0, LONGEST - 1)}…` : text;
+}
+
+/** A small graph in columns. Every node and every edge can be reached by the keyboard. */
 export function SmallGraph(props: SmallGraphProps) {
-  const { nodes, edges, ariaLabel, height = 260 } = props;
-  const box = useRef<HTMLDivElement>(null);
-  const view = useRef<GraphView | null>(null);
+  const { nodes, ariaLabel, height = 260 } = props;
+  const box = useRef<HTMLElement>(null);
   const [width, setWidth] = useState(0);
-  const [isReady, setReady] = useState(false);
-  const [failed, setFailed] = useState(false);
-  const events = useRef(props);
-  events.current = props;
-  const dark = isDark();
-  const shown = nodes.slice(0, MOST_NODES);
-  const signature = JSON.stringify([shown, edges, width, height, dark]);
-
   useEffect(() => {
     const element = box.current;
     if (!element) return;
-    const observer = new ResizeObserver(() => setWidth(Math.round(element.clientWidth)));
+    const observer = new ResizeObserver(() => setWidth(element.clientWidth));
     observer.observe(element);
-    setWidth(Math.round(element.clientWidth));
     return () => observer.disconnect();
   }, []);
-
-  useEffect(() => {
-    const element = box.current;
-    if (!element || !width) return;
-    let isGone = false;
-    let opened: GraphView | null = null;
-    const drawing = drawSmall(shown, edges, width, height);
-    setReady(false);
-    import("./small-view")
-      .then(({ openSmallView }) =>
-        openSmallView(element, drawing, {
-          onNode: (id) => events.current.onNode?.(id),
-          onEdge: (id) => events.current.onEdge?.(id),
-        }),
-      )
-      .then(
-        (made) => {
-          opened = made;
-          if (isGone) made.destroy();
-          else {
-            view.current = made;
-            setReady(true);
-          }
-        },
-        () => {
-          if (!isGone) setFailed(true);
-        },
-      );
-    return () => {
-      isGone = true;
-      view.current = null;
-      opened?.destroy();
-    };
-  }, [signature]);
-
-  const point = (id: string | null, edge: string | null = null) => {
-    const ends = edges.find((known) => known.id === edge);
-    const lit = id ? [id] : ends ? [ends.source, ends.target] : [];
-    view.current?.emphasise(
-      lit.length
-        ? {
-            nodes: new Map(lit.map((node) => [node, 1])),
-            edges: new Set(edge ? [edge] : edges.filter((e) => touches(e, id)).map((e) => e.id)),
-            rest: 0.25,
-            labelled: new Set(),
-          }
-        : null,
-    );
-  };
-  const words = t.value.graph.small;
+  const shown = nodes.slice(0, MOST_NODES);
+  const ids = shown.map(({ id }) => id);
+  const starts = shown.filter(({ isStart }) => isStart).map(({ id }) => id);
+  const places = placeInColumns(starts, ids, props.edges, width, height);
+  const names = new Map(nodes.map(({ id, label }) => [id, label]));
+  const button = (label: string, run: (() => void) | undefined) => ({
+    role: "button" as const,
+    tabIndex: 0,
+    "aria-label": label,
+    onClick: run,
+    onKeyDown: (event: KeyboardEvent) => {
+      if (event.key === "Enter" || event.key === " ") run?.();
+    },
+  });
   return (
-    <figure class="small-graph" aria-label={ariaLabel}>
-      {!isReady && !failed && <Skeleton label={t.value.common.loading} lines={3} />}
-      <div
-        ref={box}
-        class={failed ? "small-graph-canvas failed" : "small-graph-canvas"}
-        style={{ height: `${height}px` }}
-        aria-hidden="true"
-      />
+    <figure ref={box} class="small-graph" aria-label={ariaLabel}>
+      <svg width={width} height={height}>
+        <title>{ariaLabel}</title>
+        <defs>
+          <marker
+            id="tip"
+            viewBox="0 0 8 8"
+            refX="8"
+            refY="4"
+            markerWidth="7"
+            markerHeight="7"
+            orient="auto"
+          >
+            <path d="M0 0L8 4L0 8z" />
+          </marker>
+        </defs>
+        {props.edges.map((edge) => {
+          const [from, to] = [places.get(edge.source), places.get(edge.target)];
+          if (!from || !to) return null;
+          const [dx, dy] = [to.x - from.x, to.y - from.y];
+          const short = 9 / (Math.hypot(dx, dy) || 1);
+          const words = [names.get(edge.source), edge.label, names.get(edge.target)];
+          return (
+            <g
+              key={edge.id}
+              class="small-edge"
+              {...button(words.join(" · "), () => props.onEdge?.(edge.id))}
+            >
+              <line
+                x1={from.x}
+                y1={from.y}
+                x2={to.x - dx * short}
+                y2={to.y - dy * short}
+                {...(edge.isMutual ? {} : { "marker-end": "url(#tip)" })}
+              />
+              <text x={(from.x + to.x) / 2} y={(from.y + to.y) / 2 - 4}>
+                {shorten(edge.label)}
+              </text>
+            </g>
+          );
+        })}
+        {shown.map((node) => {
+          const place = places.get(node.id);
+          if (!place) return null;
+          return (
+            <g
+              key={node.id}
+              class="small-node"
+              {...button(node.label, () => props.onNode?.(node.id))}
+            >
+              <circle
+                cx={place.x}
+                cy={place.y}
+                r={node.isStart ? 8 : 6}
+                data-start={node.isStart}
+              />
+              <text x={place.x} y={place.y + 20}>
+                {shorten(node.label)}
+                <title>{node.label}</title>
+              </text>
+            </g>
+          );
+        })}
+      </svg>
       {nodes.length > MOST_NODES && (
-        <p class="small muted">{words.cut(count(MOST_NODES), count(nodes.length))}</p>
+        <p class="small muted">{t.value.graph.small.cut(count(MOST_NODES), count(nodes.length))}</p>
       )}
-      <ul class="small-graph-list" aria-label={words.parts}>
-        {shown.map((node) => (
-          <li key={node.id}>
-            <button
-              type="button"
-              onClick={() => props.onNode?.(node.id)}
-              onFocus={() => point(node.id)}
-              onBlur={() => point(null)}
-            >
-              {node.label}
-            </button>
-          </li>
-        ))}
-        {edges.map((edge) => (
-          <li key={edge.id}>
-            <button
-              type="button"
-              onClick={() => props.onEdge?.(edge.id)}
-              onFocus={() => point(null, edge.id)}
-              onBlur={() => point(null)}
-            >
-              {`${nameOf(nodes, edge.source)} · ${edge.label} · ${nameOf(nodes, edge.target)}`}
-            </button>
-          </li>
-        ))}
-      </ul>
     </figure>
   );
-}
-
-function touches(edge: SmallEdge, id: string | null): boolean {
-  return edge.source === id || edge.target === id;
-}
-
-function nameOf(nodes: readonly SmallNode[], id: string): string {
-  return nodes.find((node) => node.id === id)?.label ?? "";
-}
-
-function drawSmall(
-  nodes: readonly SmallNode[],
-  edges: readonly SmallEdge[],
-  width: number,
-  height: number,
-): Drawing {
-  const palette = readPalette();
-  const ids = nodes.map((node) => node.id);
-  const starts = nodes.filter((node) => node.isStart).map((node) => node.id);
-  const places = placeInColumns(starts, ids, edges, width, height);
-  return {
-    nodes: nodes.map((node) => ({
-      id: node.id,
-      label: node.label,
-      x: places.get(node.id)?.x ?? 0,
-      y: places.get(node.id)?.y ?? 0,
-      ...(height > width ? { side: "right" as const } : {}),
-      size: node.isStart ? 9 : 7,
-      color: node.isStart ? palette.accent : colourOf(node.type ?? "", palette),
-    })),
-    edges: edges.map((edge) => ({ ...edge, width: 1.4, color: palette.strongLine })),
-  };
 }
