@@ -15,14 +15,16 @@ describe("labels", () => {
       ...items.map(({ x, y, radius }) => [x - radius, x + radius, y - radius, y + radius] as const),
     ];
     expect(labels.length).toBeGreaterThan(40);
-    const overlapping = boxes.slice(0, labels.length).filter((one, index) =>
-      boxes
-        .slice(index + 1)
-        .some(
-          (other) =>
-            one[0] < other[1] && one[1] > other[0] && one[2] < other[3] && one[3] > other[2],
-        ),
-    );
+    const overlapping = boxes
+      .slice(0, labels.length)
+      .filter((one, index) =>
+        boxes
+          .slice(index + 1)
+          .some(
+            (other) =>
+              one[0] < other[1] && one[1] > other[0] && one[2] < other[3] && one[3] > other[2],
+          ),
+      );
     expect(overlapping).toEqual([]);
     expect(LABEL_HEIGHT).toBeGreaterThanOrEqual(14);
   });

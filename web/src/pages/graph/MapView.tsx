@@ -28,7 +28,8 @@ const ARROWS: Record<string, readonly [number, number]> = {
   ArrowDown: [0, 1],
 };
 
-/** The map. With the focus, arrows go from entity to entity, and with Shift they move the map. */
+/** The map. With the focus, arrows go from entity to entity, and with Shift they move the map; Page
+ * Down goes to the next by importance. */
 export function MapView(props: MapViewProps) {
   const { drawing, subject, focus, at } = props;
   const host = useRef<HTMLDivElement>(null);
@@ -92,6 +93,7 @@ export function MapView(props: MapViewProps) {
     if (!dot) return;
     setActive(dot.id);
     speak([dot.label, sayType(dot.type)].filter(Boolean).join(", "));
+    canvas.current?.reveal(dot.id);
     canvas.current?.point(dot.id);
   };
   const press = (event: KeyboardEvent) => {
@@ -99,7 +101,10 @@ export function MapView(props: MapViewProps) {
     if (arrow && event.shiftKey) canvas.current?.pan(-PAN * arrow[0], -PAN * arrow[1]);
     else if (arrow) choose(active ? (nearest(dots, current, arrow) ?? current) : current);
     else if (event.key === "Home") choose(dots[0]);
-    else if (event.key === "Enter" && current) props.onPick(current.id, event.shiftKey);
+    else if (event.key === "PageDown" || event.key === "PageUp") {
+      const step = event.key === "PageDown" ? 1 : -1;
+      choose(dots[(dots.findIndex(({ id }) => id === active) + step + dots.length) % dots.length]);
+    } else if (event.key === "Enter" && current) props.onPick(current.id, event.shiftKey);
     else if (event.key === " " && current) props.onGrow(current.id);
     else return;
     event.preventDefault();
