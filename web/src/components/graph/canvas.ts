@@ -58,7 +58,9 @@ export interface CanvasEvents {
 
 const UNIT = 60;
 const MARGIN = 220;
-const SLICE_MS = 5;
+/** A frame that took longer had too much to paint. */
+const SLOW_MS = 22;
+const MOST_STEPS = 16;
 const REST_MS = 110;
 const FLIGHT_MS = 260;
 const [FARTHEST, CLOSEST] = [2, 400];
@@ -67,6 +69,8 @@ const STRETCH = 2.2;
 const ALL_AT_ONCE = 400;
 const LINES_A_STEP = 250;
 const DOTS_A_STEP = 150;
+const ICONS_A_STEP = 60;
+const LABELS_A_STEP = 40;
 const LONGEST_LABEL = 30;
 const LEAST_ICON = 6.5;
 const REACH = 6;
@@ -88,40 +92,6 @@ function shorten(text: string): string {
 /** Return where a place of the map is on a surface of a size, in pixels. */
 function onto(view: View, [width, height]: Size, x: number, y: number): [number, number] {
   return [width / 2 + (x - view.x) * view.scale, height / 2 + (y - view.y) * view.scale];
-}
-
-const sprites = new Map<string, HTMLCanvasElement>();
-
-/** Return a picture of a dot with its icon. */
-function spriteOf(dot: Dot, radius: number, ratio: number, palette: Palette): HTMLCanvasElement {
-  const key = [dot.color, dot.type, radius, ratio, palette.background].join(" ");
-  const known = sprites.get(key);
-  if (known) return known;
-  if (sprites.size > 2_000) sprites.clear();
-  const canvas = document.createElement("canvas");
-  canvas.width = canvas.height = Math.ceil(2 * (radius + 2) * ratio);
-  const context = canvas.getContext("2d");
-  if (context) {
-    context.scale(ratio, ratio);
-    context.translate(radius + 2, radius + 2);
-    context.beginPath();
-    context.arc(0, 0, radius, 0, 2 * Math.PI);
-    context.fillStyle = dot.color;
-    context.fill();
-    context.lineWidth = 1.25;
-    context.strokeStyle = palette.background;
-    context.stroke();
-    if (radius >= LEAST_ICON && dot.type) {
-      const side = (radius * 1.25) / 24;
-      context.scale(side, side);
-      context.translate(-12, -12);
-      context.lineWidth = 2.2;
-      context.lineCap = context.lineJoin = "round";
-      context.stroke(outlineOf(iconOf(dot.type)));
-    }
-  }
-  sprites.set(key, canvas);
-  return canvas;
 }
 
 const widths = new Map<string, number>();
@@ -177,14 +147,11 @@ function* paint(
   for (const dot of drawing.dots)
     places.set(dot.id, [...onto(view, size, dot.x, dot.y), dot.radius * growth]);
   // Lines that look the same are one path: one stroke costs as much as a thousand segments.
-  const groups = new Map<string, Line[]>();
-  for (const line of drawing.lines) {
-    const key = `${line.share} ${line.color} ${line.width} ${line.isDashed ? 1 : 0}`;
-    const group = groups.get(key);
-    if (group) group.push(line);
-    else groups.set(key, [line]);
-  }
-  const sorted = [...groups.values()].sort((one, other) => shareOf(one) - shareOf(other));
+  const groups = groupBy(
+    drawing.lines,
+    ({ share, color, width, isDashed }) => `${share} ${color} ${width} ${isDashed ? 1 : 0}`,
+  );
+  const sorted = groups.sort((one, other) => shareOf(one) - shareOf(other));
   for (const group of sorted) {
     const [look] = group;
     if (!look) continue;
@@ -202,25 +169,54 @@ function* paint(
     }
   }
   context.setLineDash([]);
-  for (let last = drawing.dots.length; last > 0; last -= DOTS_A_STEP) {
-    for (const dot of drawing.dots.slice(Math.max(0, last - DOTS_A_STEP), last).reverse()) {
-      const [x, y, radius] = places.get(dot.id) ?? [0, 0, 0];
-      if (x < -20 || y < -20 || x > size[0] + 20 || y > size[1] + 20) continue;
-      const whole = Math.max(1.5, Math.round(radius * 2) / 2);
-      const sprite = spriteOf(dot, whole, ratio, palette);
-      context.globalAlpha = dot.share;
-      const side = sprite.width / ratio;
-      context.drawImage(sprite, x - side / 2, y - side / 2, side, side);
+  const isNear = ([x, y]: readonly [number, number, number]) =>
+    x > -20 && y > -20 && x < size[0] + 20 && y < size[1] + 20;
+  // As for lines, dots that look the same are one path: two thousand of their own take seconds.
+  const looks = groupBy(drawing.dots, ({ share, color }) => `${share} ${color}`);
+  context.lineWidth = 1.25;
+  context.lineCap = context.lineJoin = "round";
+  context.strokeStyle = palette.background;
+  for (const group of looks.sort((one, other) => shareOf(one) - shareOf(other))) {
+    const [look] = group;
+    for (let first = 0; first < group.length; first += DOTS_A_STEP) {
+      context.beginPath();
+      for (const { id } of group.slice(first, first + DOTS_A_STEP)) {
+        const place = places.get(id);
+        if (!place || !isNear(place)) continue;
+        const [x, y, radius] = place;
+        context.moveTo(x + radius, y);
+        context.arc(x, y, Math.max(1.5, radius), 0, 2 * Math.PI);
+      }
+      context.globalAlpha = look?.share ?? 1;
+      context.fillStyle = look?.color ?? palette.other;
+      context.fill();
+      context.stroke();
+      yield;
     }
-    yield;
   }
+  let icons = 0;
+  for (const { id, type, share } of drawing.dots) {
+    const place = places.get(id);
+    if (!type || !place || place[2] < LEAST_ICON || !isNear(place)) continue;
+    const [x, y, radius] = place;
+    const side = (radius * 1.25) / 24;
+    context.globalAlpha = share;
+    context.lineWidth = 2.2;
+    context.setTransform(side * ratio, 0, 0, side * ratio, x * ratio, y * ratio);
+    context.translate(-12, -12);
+    context.stroke(outlineOf(iconOf(type)));
+    icons += 1;
+    if (icons % ICONS_A_STEP === 0) yield;
+  }
+  context.setTransform(ratio, 0, 0, ratio, 0, 0);
   context.globalAlpha = 1;
   context.font = `12px ${palette.font}`;
   const labels = labelsOf(drawing, view, size, context);
   yield;
   context.textAlign = "center";
   context.textBaseline = "middle";
-  for (const { text, x, y, width } of labels) {
+  for (const [index, { text, x, y, width }] of labels.entries()) {
+    if (index % LABELS_A_STEP === LABELS_A_STEP - 1) yield;
     context.globalAlpha = 0.78;
     context.fillStyle = palette.background;
     context.fillRect(x - width / 2 - 2, y - LABEL_HEIGHT / 2 + 1, width + 4, LABEL_HEIGHT - 2);
@@ -230,8 +226,19 @@ function* paint(
   }
 }
 
-function shareOf(lines: readonly Line[]): number {
-  return lines[0]?.share ?? 0;
+function groupBy<Item>(items: readonly Item[], keyOf: (item: Item) => string): Item[][] {
+  const groups = new Map<string, Item[]>();
+  for (const item of items) {
+    const key = keyOf(item);
+    const group = groups.get(key);
+    if (group) group.push(item);
+    else groups.set(key, [item]);
+  }
+  return [...groups.values()];
+}
+
+function shareOf([first]: readonly { share: number }[]): number {
+  return first?.share ?? 0;
 }
 
 type Placed = ReadonlyMap<string, readonly [number, number, number]>;
@@ -280,6 +287,9 @@ export class GraphCanvas {
   private job: { steps: Generator<void>; view: View } | null = null;
   private isStale = true;
   private frame = 0;
+  /** When the last frame began, and how many steps of painting one does. */
+  private last = 0;
+  private pace = 1;
   private restTimer = 0;
   private flight: { from: View; to: View; start: number } | null = null;
   private grid = new Map<number, Dot[]>();
@@ -392,7 +402,7 @@ export class GraphCanvas {
     const [width, height] = this.size;
     canvas.width = width * 2;
     canvas.height = height * 2;
-    const context = canvas.getContext("2d");
+    const context = canvas.getContext("2d", { willReadFrequently: true });
     if (!context) throw new Error("no canvas");
     Array.from(paint(context, this.drawing, this.view, this.size, 2, this.palette));
     return await new Promise((done, fail) => {
@@ -425,7 +435,8 @@ export class GraphCanvas {
     const canvas = document.createElement("canvas");
     canvas.className = "graph-sheet";
     canvas.setAttribute("aria-hidden", "true");
-    const context = canvas.getContext("2d", { alpha: false });
+    // It is painted by the processor: without a graphics card, an emulated one takes seconds.
+    const context = canvas.getContext("2d", { alpha: false, willReadFrequently: true });
     if (!context) throw new Error("no canvas");
     this.host.append(canvas);
     return { canvas, context, view: this.view };
@@ -456,6 +467,7 @@ export class GraphCanvas {
     const isQuick = this.drawing.dots.length <= ALL_AT_ONCE;
     this.begin();
     if (isQuick) this.work(Number.POSITIVE_INFINITY);
+    this.pace = 1;
     this.ask();
   }
 
@@ -467,9 +479,8 @@ export class GraphCanvas {
     this.job = { steps, view };
   }
 
-  private work(ms: number): void {
-    const end = performance.now() + ms;
-    while (this.job) {
+  private work(steps: number): void {
+    for (let step = 0; this.job && step < steps; step += 1) {
       if (this.job.steps.next().done) {
         this.sheets.reverse();
         const [front, back] = this.sheets;
@@ -480,7 +491,6 @@ export class GraphCanvas {
         this.isStale = false;
         this.place();
       }
-      if (performance.now() > end) return;
     }
   }
 
@@ -518,9 +528,13 @@ export class GraphCanvas {
     this.place();
     if (!this.job && this.needsPaint()) this.begin();
     if (this.job) {
-      this.work(SLICE_MS);
+      // The browser paints what was drawn at the end of the frame, so its cost shows in the next.
+      const isSlow = now - this.last > SLOW_MS;
+      this.pace = isSlow ? Math.max(1, this.pace >> 1) : Math.min(MOST_STEPS, this.pace + 1);
+      this.work(this.pace);
       this.ask();
     }
+    this.last = now;
   }
 
   /** Return whether the picture is not good enough: at rest it must be exact. */
