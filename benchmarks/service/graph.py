@@ -2,11 +2,11 @@
 
     python benchmarks/service/graph.py --nodes 500 2000 5000
 
-The page is built from `web/benchmarks/graph.html`: the map of the graph page itself, on a graph that
-is drawn by lot, with twice as many relations as entities. It is dragged, zoomed and pointed at with
-the mouse, in Chromium without a graphics card. A screen of 60 Hz has a frame every 16.7 ms, so no
-time is shorter. Other programs on the machine make times longer. Needs Node.js, `playwright` and a
-Chromium.
+The page is built from `web/benchmarks/graph.html`: the map of the graph page itself, on a graph
+that is drawn by lot, with twice as many relations as entities. It is dragged, zoomed and pointed at
+with the mouse, in Chromium without a graphics card. A screen of 60 Hz has a frame every 16.7 ms, so
+no time is shorter. Other programs on the machine make times longer. Needs Node.js, `playwright` and
+a Chromium.
 """
 
 from __future__ import annotations
@@ -138,7 +138,9 @@ def main() -> None:
                 for act in ACTS:
                     row = {k: statistics.median(run[act][k] for run in runs) for k in runs[0][act]}
                     is_slow |= any(row[key] > most for key, most in LONGEST_MS.items())
-                    print(f"{nodes:6,} {act:6}", json.dumps({k: round(v, 1) for k, v in row.items()}))
+                    print(
+                        f"{nodes:6,} {act:6}", json.dumps({k: round(v, 1) for k, v in row.items()})
+                    )
             browser.close()
     if asked.limit and is_slow:
         raise SystemExit("Frames take longer than they may.")

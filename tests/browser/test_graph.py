@@ -130,7 +130,9 @@ def test_a_path_is_found_without_a_selection_and_read_as_lines(visit):
     steps = page.get_by_role("list", name="Steps of the path").get_by_role("listitem")
     steps.first.locator(".quote").wait_for()
     assert steps.count() == steps.locator(".quote").count()
-    canvas = page.get_by_role("application", name=re.compile(f"^Map of {steps.count() + 1} entities"))
+    canvas = page.get_by_role(
+        "application", name=re.compile(f"^Map of {steps.count() + 1} entities")
+    )
     canvas.wait_for()
     visit.check_access()
     page.keyboard.press("Escape")

@@ -1,8 +1,9 @@
 """The map of a graph: entities with their importance and places, relations, and communities.
 
 Views read only these arrays, so they take milliseconds. The map is read again whenever the index
-changes. Only the places are stored, in a file beside the index, so that an entity stays where people
-know it. The file is not part of the index, because viewing a page must not write to an index.
+changes. Only the places are stored, in a file beside the index, so that an entity stays where
+people know it. The file is not part of the index, because viewing a page must not write to an
+index.
 """
 
 from __future__ import annotations
@@ -45,7 +46,9 @@ NOWHERE = -1
 _MINOR_TYPES = frozenset(
     {"DATE", "TIME", "NUMBER", "MONEY", "QUANTITY", "PERCENT", "IDENTIFIER", "FILE", "URL", "EMAIL"}
 )
-_MINOR_NAME = re.compile(r"^\W*\d|^--?\w|^\S*[/\\]\S*$|^\S+\.[A-Za-z]\w{0,4}$|\b[A-Z]+ \d$|^\W*\w?\W*$")
+_MINOR_NAME = re.compile(
+    r"^\W*\d|^--?\w|^\S*[/\\]\S*$|^\S+\.[A-Za-z]\w{0,4}$|\b[A-Z]+ \d$|^\W*\w?\W*$"
+)
 """Numbers, options, paths, file names, values such as "DEBUG 0", and single letters."""
 _CO_OCCURRENCE_PULL = 0.15
 """How much a co-occurrence draws two entities together, relative to a stated relation."""
@@ -88,7 +91,7 @@ class GraphMap:
         """The mask of the relations that a document states: all but co-occurrences."""
         if CO_OCCURRENCE_RELATION not in self.relations:
             return np.ones(len(self.edge_sources), dtype=np.bool_)
-        return self.edge_relations != self.relations.index(CO_OCCURRENCE_RELATION)
+        return np.asarray(self.edge_relations != self.relations.index(CO_OCCURRENCE_RELATION))
 
     @cached_property
     def degrees(self) -> Ints:
@@ -102,7 +105,7 @@ class GraphMap:
         A word can be frequent without saying anything, so relations count in full. Passages count
         by their root, because they grow with the length of the documents, and relations do not.
         """
-        return np.sqrt(self.entity_chunks) * (1.0 + self.degrees)
+        return np.asarray(np.sqrt(self.entity_chunks) * (1.0 + self.degrees))
 
     @cached_property
     def is_typed(self) -> Mask:
@@ -224,14 +227,20 @@ def _read_edges(
             source = position.get(canonical.get(edge.source, edge.source))
             target = position.get(canonical.get(edge.target, edge.target))
             if source is not None and target is not None and source != target:
-                yield source, target, relations.setdefault(edge.relation, len(relations)), edge.weight
+                yield (
+                    source,
+                    target,
+                    relations.setdefault(edge.relation, len(relations)),
+                    edge.weight,
+                )
 
     table = np.fromiter(read(), np.dtype("i8, i8, i8, f8"))
     nodes, kinds = max(len(position), 1), max(len(relations), 1)
     number = (table["f0"] * nodes + table["f1"]) * kinds + table["f2"]
     edges, first = np.unique(number, return_inverse=True)
-    weights = np.bincount(first, weights=table["f3"], minlength=len(edges))
-    ends = edges // kinds
+    weights = np.zeros(len(edges))
+    np.add.at(weights, first, table["f3"])
+    ends: Ints = edges // kinds
     return ends // nodes, ends % nodes, weights, edges % kinds
 
 
@@ -286,9 +295,7 @@ def _place(drawn: GraphMap, known: Places) -> Floats:
     places = np.full((count, 2), np.nan)
     for number, key in enumerate(drawn.entity_keys.tolist()):
         places[number] = known.get(key, np.nan)
-    return lay_out(
-        adjacency, importance=drawn.importance, keys=drawn.entity_keys, known=places
-    )
+    return lay_out(adjacency, importance=drawn.importance, keys=drawn.entity_keys, known=places)
 
 
 class MapCache:

@@ -1,8 +1,8 @@
 """Place the entities of a graph on a plane, so that related ones are near each other.
 
-The most important entities are laid out by forces (after Fruchterman and Reingold, 1991). The others
-then join their neighbours, layer by layer. Entities that had a place keep it: a map that people know
-must not turn when a document is added. The layout is deterministic.
+The most important entities are laid out by forces (after Fruchterman and Reingold, 1991). The
+others then join their neighbours, layer by layer. Entities that had a place keep it: a map that
+people know must not turn when a document is added. The layout is deterministic.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ _ROUNDS = 220
 _GRAVITY = 1.2
 """With this, nodes without links are about 1.6 apart everywhere."""
 _FLATNESS = 1.25
-"""Gravity towards the horizontal axis, relative to that towards the vertical one: screens are wide,
-and so are labels."""
+"""Gravity towards the horizontal axis, relative to that towards the vertical one: screens are
+wide, and so are labels."""
 _LAYER_GROWTH = 3
 _GAP = 0.45
-"""Smallest distance between two entities outside of the core; neighbours in it are about 1 apart."""
+"""Smallest distance between two entities outside of the core; those in it are about 1 apart."""
 _SPREADS = 12
 _GOLDEN_ANGLE = np.pi * (3.0 - np.sqrt(5.0))
 _LEAST_KNOWN = 0.5
@@ -83,10 +83,10 @@ def _by_forces(weights: Floats, keys: Labels, starts: Floats) -> Floats:
         lengths = np.maximum(np.hypot(*forces.T), 1e-9)
         limit = 0.25 * reach * (1 - number / _ROUNDS) ** 2 + 0.01
         places = places + forces * (np.minimum(lengths, limit) / lengths)[:, None]
-    places -= (places.min(axis=0, initial=0) + places.max(axis=0, initial=0)) / 2
+    places = places - (places.min(axis=0, initial=0) + places.max(axis=0, initial=0)) / 2
     if count > 1:
-        places /= np.median(cKDTree(places).query(places, k=2)[0][:, 1])
-    return places
+        places = places / np.median(cKDTree(places).query(places, k=2)[0][:, 1])
+    return np.asarray(places)
 
 
 def _beside_neighbours(

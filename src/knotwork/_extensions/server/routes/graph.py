@@ -23,14 +23,6 @@ from knotwork._durable_files import move_folder
 from knotwork._extensions.graphs.graph_import.formats import list_files
 from knotwork._extensions.graphs.graph_import.graph_importer import graph_root
 from knotwork._extensions.graphs.shapes import COMMUNITY, SUBGRAPH, describe_communities
-from knotwork._extensions.queries.query_plans import LinkedQuestion
-from knotwork._extensions.queries.query_retrievers import (
-    RuleTranslator,
-    best_attempt,
-    run_until_right,
-)
-from knotwork._extensions.queries.query_targets import CypherGraph
-from knotwork._extensions.queries.target_schema import find_mentions
 from knotwork._extensions.server.access import ReadWorkspace, Routes, Server, WriteWorkspace
 from knotwork._extensions.server.graph_map import GraphMap, Ints, Mask, Names
 from knotwork._extensions.server.job_runner import hide_folder
@@ -58,7 +50,7 @@ from knotwork._retrieval.entity_lookup import (
 from knotwork._shapes.base import Json, Shape, View, typed
 from knotwork._shapes.results import PATH
 from knotwork._stores.base import LedgerEntry, Store
-from knotwork.errors import InvalidRequest, LoadError, MissingCapability, NotFound, StoreNotFound
+from knotwork.errors import InvalidRequest, LoadError, NotFound, RetrievalError
 from knotwork.records import (
     CO_OCCURRENCE_RELATION,
     GRAPH_URI,
@@ -318,30 +310,34 @@ def read_sentences(store: Store, edges: Sequence[Edge]) -> list[Json | None]:
     return sentences
 
 
-_SUREST_PHRASE = 0.5
+_PHRASE_RETRIEVER = "dynamic_cypher(translator=rules)"
+"""Writes a query by rules, without a model."""
+_LEAST_SURE = 0.5
 """Smallest confidence of a query for a phrase; below it, entities are found by name."""
 
 
-def find_by_phrase(base: KnowledgeBase, phrase: str, *, limit: int) -> tuple[str, list[Entity]] | None:
+def find_by_phrase(
+    base: KnowledgeBase, phrase: str, *, limit: int
+) -> tuple[str, list[Entity]] | None:
     """Return the query that rules make of a phrase and the entities that it finds.
 
     The result is None if no rule fits, or if the query finds no entities.
     """
-    target = CypherGraph(base.store)
     try:
-        asked = LinkedQuestion(phrase, target.schema(), find_mentions(phrase, target.values()))
-        attempts = run_until_right(RuleTranslator(target), target, asked)
-    except (MissingCapability, StoreNotFound):
+        results = base.search(phrase, retriever=_PHRASE_RETRIEVER, k=1).results
+    except RetrievalError:
         return None
-    best = best_attempt(attempts)
-    if best is None or best.result is None or best.statement.sureness < _SUREST_PHRASE:
+    best = next((result for result in results if result.confidence >= _LEAST_SURE), None)
+    if best is None:
         return None
-    cells = [cell for row in best.result.rows for cell in row]
-    ids = dict.fromkeys(str(cell["id"]) for cell in cells if isinstance(cell, dict) and "id" in cell)
+    cells = [cell for row in best.rows for cell in row]
+    ids = dict.fromkeys(
+        str(cell["id"]) for cell in cells if isinstance(cell, dict) and "id" in cell
+    )
     merged = read_merged_entities(base.store)
     known = base.store.graph.entities([merged.canonical(key) for key in ids])
     entities = [entity for entity in known.values() if not entity.is_keyword]
-    return (best.statement.text, entities[:limit]) if entities else None
+    return (best.statement, entities[:limit]) if entities else None
 
 
 GraphFormatName = Literal["table", "graphml", "turtle", "ntriples", "nquads", "trig"]
@@ -753,7 +749,9 @@ def show_entity(
             if key in found
         ],
         relations=rows,
-        relations_total=len(rows) if place is None else max(len(rows), len(drawn.edges_at([place]))),
+        relations_total=len(rows)
+        if place is None
+        else max(len(rows), len(drawn.edges_at([place]))),
         sources=list(passages.values())[:sources],
         sources_total=sum(one.entity.chunk_count for one in dossiers),
     )
@@ -787,8 +785,10 @@ class _View:
 
     def _edges(self, relations: Collection[str]) -> Mask:
         drawn = self.map
-        edges = drawn.is_stated.copy() if not self._asked.co_occurrence else np.ones_like(
-            drawn.is_stated
+        edges = (
+            drawn.is_stated.copy()
+            if not self._asked.co_occurrence
+            else np.ones_like(drawn.is_stated)
         )
         if relations:
             edges &= _matches_names(drawn.relations, relations)[drawn.edge_relations]
