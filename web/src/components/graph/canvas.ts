@@ -67,10 +67,10 @@ const [FARTHEST, CLOSEST] = [2, 400];
 /** A picture may be stretched this much before a new one is painted while moving. */
 const STRETCH = 2.2;
 const ALL_AT_ONCE = 400;
-const LINES_A_STEP = 250;
-const DOTS_A_STEP = 150;
-const ICONS_A_STEP = 60;
-const LABELS_A_STEP = 40;
+const LINES_A_STEP = 80;
+const DOTS_A_STEP = 60;
+const ICONS_A_STEP = 30;
+const LABELS_A_STEP = 20;
 const LONGEST_LABEL = 30;
 const LEAST_ICON = 6.5;
 const REACH = 6;
