@@ -15,10 +15,7 @@ from tests.browser.watching import Visit, Visitor
 from knotwork._extensions.server.pages import BUILD_COMMAND, has_pages
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-FLAGS = (
-    "--disable-background-networking",
-    "--enable-unsafe-swiftshader",  # the graph is drawn with WebGL, without a graphics card
-)
+FLAGS = ("--disable-background-networking",)
 
 
 @pytest.fixture(scope="session")

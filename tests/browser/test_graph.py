@@ -1,73 +1,275 @@
-"""The graph: communities first, things in them, what is around each, ways between two."""
+"""The graph: what it opens on, the legend, facts, paths, search, corrections, views and exports."""
 
+import json
 import re
 
-from tests.browser.serving import SAMPLE_WORKSPACE
+import pytest
+from tests.browser.serving import BLOCKS_WORKSPACE, SAMPLE_WORKSPACE
+from tests.browser.watching import PHONE
 
 PAGE = f"/{SAMPLE_WORKSPACE}/graph"
 
 
+def open_map(visit, query=""):
+    page = visit.open(PAGE + query)
+    page.locator(".map-canvas canvas").first.wait_for(state="attached")
+    return page
+
+
+def read_shown(page):
+    """Return how many entities are shown, of how many."""
+    text = page.get_by_text(re.compile(r"^\d+ of \d+ entities, by importance")).first.inner_text()
+    return [int(number) for number in re.findall(r"\d+", text)[:2]]
+
+
 def find(page, name):
-    """Go to a thing by its name, as a person types it."""
+    """Go to an entity by its name, as a person types it."""
     field = page.get_by_role("combobox", name="Find an entity")
     field.fill(name)
     page.get_by_role("option", name=re.compile(f"^{name}\\b")).first.click()
-    panel = page.get_by_role("heading", level=2, name=name, exact=True).or_(
-        page.locator("aside h1, aside h2", has_text=name)
+    page.get_by_role("heading", level=2, name=name, exact=True).wait_for()
+
+
+def choose(page, label, name):
+    page.get_by_role("combobox", name=label, exact=True).fill(name)
+    page.get_by_role("option", name=re.compile(f"^{name}\\b")).first.click()
+
+
+def place_of(page, name):
+    """Return where an entity is on the screen: the keyboard leads there, and the ring shows it."""
+    canvas = page.locator(".map-canvas")
+    canvas.focus()
+    page.keyboard.press("Home")
+    page.wait_for_timeout(250)
+    for _ in range(60):
+        if page.locator(".graph-ring").get_attribute("data-name") == name:
+            break
+        page.keyboard.press("PageDown")
+    else:
+        raise AssertionError(f"{name} is not on the map")
+    box = page.locator(".graph-ring").evaluate(
+        "ring => { const {x, y} = ring.getBoundingClientRect(); return {x, y}; }"
     )
-    panel.first.wait_for()
+    return box["x"], box["y"]
 
 
-def test_it_opens_on_communities_and_the_table_holds_the_same(visit):
-    page = visit.open(PAGE)
-    page.locator("canvas").first.wait_for()
-    overview = visit.visitor.call("GET", f"/workspaces/{SAMPLE_WORKSPACE}/communities?limit=100")
-    page.get_by_text(re.compile(r"^(\d+) of \1 communities, by size$")).first.wait_for()
-    page.get_by_role("button", name="Show as table").click()
-    page.get_by_role("table").first.wait_for()
+def test_it_opens_on_the_most_important_entities_at_once(visit):
+    page = open_map(visit)
+    shown, total = read_shown(page)
+    assert 20 < shown <= 150
+    assert shown <= total
+    legend = page.get_by_role("complementary", name="Details")
+    legend.get_by_role("button", name=re.compile(r"^Person\s*\d+")).wait_for()
+    assert legend.get_by_text("FILE", exact=True).count() == 0
     visit.check_access()
-    assert overview["total"] >= page.get_by_role("table").first.get_by_role("row").count() - 1 > 0
 
 
-def test_an_entity_is_found_with_marked_sources_and_appears_in_the_address(visit):
-    page = visit.open(PAGE)
+def test_the_legend_shows_only_what_is_clicked(visit):
+    page = open_map(visit)
+    before = read_shown(page)
+    person = page.get_by_role("button", name=re.compile(r"^Person\s*\d+"))
+    number = int(re.search(r"\d+", person.inner_text()).group())
+    person.click()
+    page.get_by_text(f"{number} of {number} entities").wait_for()
+    assert "types=PERSON" in page.url
+    page.get_by_role("button", name="Show everything").click()
+    page.get_by_text(f"{before[0]} of {before[1]} entities").wait_for()
+    switch = page.get_by_role("switch", name=re.compile(r"^Show co-occurrence \(\d+\)$"))
+    assert int(re.search(r"\d+", switch.evaluate("x => x.parentElement.innerText")).group()) > 0
+    switch.check()
+    page.wait_for_url(re.compile("co=1"))
+    page.get_by_role("switch", name=re.compile("^Show dates")).check()
+    page.wait_for_function(f"() => !document.body.innerText.includes('of {before[1]} entities')")
+    assert read_shown(page)[1] > before[1]
+
+
+def test_an_entity_has_facts_with_sentences_that_lead_to_their_place(visit):
+    page = open_map(visit)
     page.keyboard.press("/")
     find(page, "Oriane Keld")
     page.wait_for_url(re.compile("focus="))
+    fact = page.locator(".facts li", has=page.locator(".quote")).first
+    fact.wait_for()
     page.locator(".source mark", has_text="Keld").first.wait_for()
     visit.check_access()
     page.reload()
-    page.locator(".source mark", has_text="Keld").first.wait_for()
-    page.get_by_role("link", name="Ilse Tarrant", exact=True).or_(
-        page.get_by_role("button", name="Ilse Tarrant", exact=True)
-    ).first.click()
-    page.locator(".source mark", has_text="Tarrant").first.wait_for()
+    page.get_by_role("heading", level=2, name="Oriane Keld").wait_for()
+    sentence = page.locator(".facts li", has_text="born in").locator(".quote")
+    words = sentence.inner_text()
+    sentence.click()
+    page.wait_for_url(re.compile("/documents.*start="))
+    page.get_by_text(words.split(".")[0][:30]).first.wait_for()
     page.go_back()
-    page.locator(".source mark", has_text="Keld").first.wait_for()
-
-
-def test_a_thing_leads_to_a_question_about_it(visit):
-    page = visit.open(PAGE)
-    find(page, "Oriane Keld")
+    page.get_by_role("heading", level=2, name="Oriane Keld").wait_for()
     page.get_by_text("Ask about this").click()
     page.get_by_role("region", name="Answer").wait_for()
     assert "Oriane Keld" in page.get_by_role("textbox", name="Your question").input_value()
 
 
-def test_ways_between_two_things_are_listed(visit):
-    page = visit.open(PAGE)
-    find(page, "The Kestrel probe")
-    page.get_by_role("button", name="Path from here").click()
-    page.get_by_role("combobox", name="To").fill("Tarnby")
-    page.get_by_role("option", name="Tarnby").first.click()
+def test_a_double_click_adds_neighbours_and_the_keyboard_does_too(visit):
+    page = open_map(visit, "?types=PLACE")
+    before = read_shown(page)[0]
+    x, y = place_of(page, "Skarrow Station")
+    page.mouse.dblclick(x, y)
+    page.wait_for_url(re.compile("more="))
+    page.get_by_role("button", name="Remove neighbours").click()
+    page.wait_for_url(re.compile(r"^(?!.*more=)"))
+    page.keyboard.press("e")
+    page.wait_for_url(re.compile("more="))
+    page.keyboard.press("Escape")
+    page.get_by_text(re.compile(r"^\d+ of \d+ entities")).first.wait_for()
+    assert read_shown(page)[0] > before
+
+
+def test_a_path_is_found_without_a_selection_and_read_as_lines(visit):
+    page = open_map(visit)
+    page.get_by_role("button", name="Find path").click()
+    choose(page, "From", "The Kestrel probe")
+    choose(page, "To", "Tarnby")
     page.get_by_text(re.compile(r"^\d+ paths? found$")).first.wait_for()
+    steps = page.get_by_role("list", name="Steps of the path").get_by_role("listitem")
+    steps.first.locator(".quote").wait_for()
+    assert steps.count() == steps.locator(".quote").count()
+    canvas = page.get_by_role(
+        "application", name=re.compile(f"^Map of {steps.count() + 1} entities")
+    )
+    canvas.wait_for()
+    visit.check_access()
+    page.keyboard.press("Escape")
+    page.get_by_text(re.compile(r"^\d+ of \d+ entities")).first.wait_for()
+
+
+def test_two_selected_entities_show_their_path(visit):
+    page = open_map(visit, "?relations=has%20manager")
+    x, y = place_of(page, "Oriane Keld")
+    page.mouse.click(x, y)
+    page.get_by_role("heading", level=2, name="Oriane Keld").wait_for()
+    x, y = place_of(page, "Ilse Tarrant")
+    page.keyboard.down("Shift")
+    page.mouse.click(x, y)
+    page.keyboard.up("Shift")
+    page.get_by_role("heading", level=2, name="Paths between two entities").wait_for()
+    page.get_by_text(re.compile(r"^\d+ paths? found$")).first.wait_for()
+
+
+def test_the_local_view_shows_what_is_around_one(visit):
+    page = open_map(visit)
+    find(page, "Oriane Keld")
+    page.get_by_label("Local view").first.select_option("1")
+    page.get_by_role("application", name=re.compile("^Map of")).wait_for()
+    counts = []
+    for depth in ("1", "2"):
+        page.get_by_label("Local view").first.select_option(depth)
+        page.wait_for_url(re.compile(f"depth={depth}"))
+        page.wait_for_load_state("networkidle")
+        page.wait_for_timeout(200)
+        label = page.locator(".map-canvas").get_attribute("aria-label")
+        counts.append(int(re.search(r"\d+", label).group()))
+    assert 1 < counts[0] < counts[1]
+    page.get_by_label("Hide hubs").check()
+    page.wait_for_url(re.compile("hubs=0"))
+
+
+def test_a_phrase_finds_what_it_means(visit):
+    page = open_map(visit)
+    page.get_by_role("combobox", name="Find an entity").fill("people born in Tarnby")
+    page.get_by_role("option", name="Show all for “people born in Tarnby”").wait_for()
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", level=2, name="people born in Tarnby").wait_for()
+    page.get_by_role("application", name=re.compile(r"^Map of [1-5] entit")).wait_for()
+    page.get_by_text("Query", exact=True).click()
+    page.get_by_text("MATCH").first.wait_for()
+
+
+def test_communities_are_a_view_and_old_addresses_lead_there(visit):
+    page = visit.open(f"/{SAMPLE_WORKSPACE}/communities")
+    page.get_by_role("button", name="Communities").and_(page.locator("[aria-current]")).wait_for()
+    first = page.get_by_role("list", name="Communities").get_by_role("link").first
+    title = first.locator(".tree-title").inner_text()
+    first.click()
+    page.get_by_role("heading", level=2, name=title).wait_for()
+    page.get_by_role("heading", level=3, name="Findings").wait_for()
+    page.get_by_role("button", name=re.compile("^Passage 1, in ")).first.click()
+    page.locator(".reader mark").first.wait_for()
+    visit.check_access()
+    page.get_by_role("link", name="Show in graph").click()
+    page.get_by_role("button", name=re.compile(re.escape(title))).and_(
+        page.locator("[aria-pressed=true]")
+    ).wait_for()
+
+
+def test_tables_are_sorted_and_filtered(visit):
+    page = open_map(visit)
+    page.get_by_role("button", name="Table").click()
+    entities = page.get_by_role("table", name="Entities")
+    entities.wait_for()
+    visit.check_access()
+    entities.get_by_role("button", name="Name").click()
+    names = entities.locator("tbody tr td:first-child").all_inner_texts()
+    collated = page.evaluate(
+        "names => [...names].sort(new Intl.Collator(undefined, {numeric: true}).compare)", names
+    )
+    assert names == collated
+    page.get_by_role("searchbox", name="Filter rows").fill("keld")
+    page.wait_for_function("() => document.querySelectorAll('tbody tr').length < 20")
+    assert "Keld" in entities.locator("tbody tr").first.inner_text()
+    page.get_by_role("button", name="Oriane Keld").first.click()
+    page.get_by_role("heading", level=2, name="Oriane Keld").wait_for()
+
+
+def test_a_view_is_saved_with_its_filters_and_positions(visit):
+    page = open_map(visit, "?types=PLACE")
+    x, y = place_of(page, "Skarrow Station")
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x + 60, y + 40, steps=4)
+    page.mouse.up()
+    page.get_by_role("button", name="Saved views").click()
+    page.get_by_role("textbox", name="Name of this view").fill("Places")
+    page.get_by_role("button", name="Save", exact=True).click()
+    page.goto(f"{visit.visitor.address}/ui{PAGE}")
+    page.get_by_role("button", name="Saved views").click()
+    page.get_by_role("button", name="Places", exact=True).click()
+    page.wait_for_url(re.compile("types=PLACE"))
+    stored = page.evaluate(f"() => localStorage.getItem('knotwork.views.{SAMPLE_WORKSPACE}')")
+    assert len(json.loads(stored)[0]["places"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "start"),
+    [
+        ("Image (PNG)", b"\x89PNG"),
+        ("Vector image (SVG)", b"<?xml"),
+        ("Graph (GraphML)", b"<?xml"),
+    ],
+)
+def test_exports(visit, tmp_path, kind, start):
+    page = open_map(visit)
+    page.get_by_role("button", name="Export").click()
+    with page.expect_download() as download:
+        page.get_by_role("button", name=kind).click()
+    path = tmp_path / "file"
+    download.value.save_as(path)
+    content = path.read_bytes()
+    assert content.startswith(start)
+    if start == b"<?xml":
+        assert "Oriane Keld" in content.decode()
+
+
+def test_on_a_phone_the_map_is_drawn_and_a_sheet_shows_the_rest(visitor):
+    visit = visitor.visit(size=PHONE, has_touch=True)
+    page = open_map(visit)
+    page.get_by_role("button", name="Legend").click()
+    page.get_by_role("button", name=re.compile(r"^Person\s*\d+")).wait_for()
+    page.get_by_role("button", name="Close").click()
+    find(page, "Oriane Keld")
+    page.locator(".facts li").first.wait_for()
+    visit.check_width()
     visit.check_access()
 
 
-def test_the_keyboard_goes_in_and_out(visit):
-    page = visit.open(PAGE)
-    page.locator("canvas").first.wait_for()
-    page.keyboard.press("t")
-    page.get_by_role("table").first.wait_for()
-    page.keyboard.press("t")
-    page.get_by_role("table").first.wait_for(state="hidden")
+def test_an_index_without_communities_has_a_map(visit):
+    page = visit.open(f"/{BLOCKS_WORKSPACE}/graph")
+    page.locator(".map-canvas canvas").first.wait_for(state="attached")
+    page.get_by_role("button", name="Build communities").wait_for()
+    find(page, "Oriane Keld")

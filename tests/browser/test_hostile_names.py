@@ -3,7 +3,15 @@
 import pytest
 from tests.browser.serving import HOSTILE_NAME, HOSTILE_WORKSPACE
 
-PAGES = ("library", "graph", "ask", "communities", "documents", "evaluation")
+PAGES = (
+    "library",
+    "graph",
+    "graph?view=table",
+    "ask",
+    "communities",
+    "documents",
+    "evaluation",
+)
 
 
 def check_harmless(page):

@@ -37,7 +37,7 @@ class Account:
         page.on("dialog", self._refuse)
 
     def _hear(self, message: Any) -> None:
-        if message.type in ("error", "warning") and not _is_of_the_machine(message.text):
+        if message.type in ("error", "warning"):
             self.faults.append(f"console {message.type}: {message.text} ({message.location})")
 
     def _see(self, request: Any) -> None:
@@ -194,8 +194,3 @@ def shown_words(markdown: str) -> list[str]:
     Numbers of items are not text of a page, nor are the marks of code.
     """
     return re.findall(r"[^\W_]+", _NOT_SHOWN.sub("", markdown))
-
-
-def _is_of_the_machine(text: str) -> bool:
-    """Return whether a message is about rendering without a graphics card, not about the pages."""
-    return "WebGL" in text or "GL Driver Message" in text

@@ -1,4 +1,4 @@
-"""The map of a workspace: drawn once, cut with a word, and of the index alone."""
+"""The map of a workspace: what is shown first, filters, neighbourhoods, facts and places."""
 
 from __future__ import annotations
 
@@ -8,18 +8,12 @@ from tests.service.conftest import fill
 from tests.service.serving import API, await_job, copy_index, make_settings, open_client
 
 import knotwork
-from knotwork._extensions.server.graph_map import (
-    MAP_SUFFIX,
-    MapCache,
-    build_map,
-    load_map,
-    map_key,
-    save_map,
-)
+from knotwork._extensions.server.graph_map import MAP_SUFFIX, MapCache, build_map, load_places
 from knotwork._extensions.server.server import ServerConfig
 from knotwork._stores.urls import open_store
 
 OPEN = f"{API}/workspaces/open"
+CO_OCCURRENCE = "co-occurs with"
 
 
 @pytest.fixture(scope="module")
@@ -27,9 +21,12 @@ def overview(client):
     return client.get(f"{OPEN}/graph").json()["data"]
 
 
-def open_largest(client, overview, **asked):
-    address = f"{OPEN}/graph/communities/{overview['communities']['id'][0]}"
-    return client.get(address, params=asked).json()["data"]
+def show(client, **asked):
+    return client.get(f"{OPEN}/graph", params=asked).json()["data"]
+
+
+def post(client, address, **asked):
+    return client.post(f"{OPEN}/graph/{address}", json=asked).json()["data"]
 
 
 def named(client, name):
@@ -37,114 +34,166 @@ def named(client, name):
     return next(entity["id"] for entity in found if entity["name"] == name)
 
 
-def test_an_overview_has_the_largest_communities_and_says_how_many_there_are(client, overview):
-    listed = client.get(f"{OPEN}/communities", params={"level": 0, "limit": 500}).json()["data"]
-    assert overview["total"] == len(listed["communities"]) == len(overview["communities"]["id"])
-    titles = {item["id"]: item["title"] for item in listed["communities"]}
-    shown = overview["communities"]
-    assert dict(zip(shown["id"], shown["title"], strict=True)) == titles
-    assert shown["size"] == sorted(shown["size"], reverse=True) == shown["matching"]
-    assert sum(shown["size"]) == overview["entities"]
-    few = client.get(f"{OPEN}/graph", params={"limit": 3}).json()["data"]
-    assert few["communities"]["id"] == shown["id"][:3]
-    assert (few["total"], few["order"]) == (overview["total"], "size")
-    assert max(few["links"]["source"] + few["links"]["target"], default=0) < 3
-
-
-def test_an_opened_community_has_entities_inside_its_circle_and_edges_among_them(client, overview):
-    view = open_largest(client, overview)
-    circle, entities, edges = view["circle"], view["part"]["entities"], view["part"]["edges"]
-    assert len(entities["id"]) == min(30, view["part"]["entities_total"])
-    away = np.hypot(
-        np.array(entities["x"]) - circle["x"][0], np.array(entities["y"]) - circle["y"][0]
-    )
-    assert (away < circle["radius"][0]).all()
+def test_it_opens_on_the_most_important_entities_and_stated_relations(overview):
+    entities, edges = overview["part"]["entities"], overview["part"]["edges"]
+    assert 0 < len(entities["id"]) <= 150
+    assert len(entities["id"]) <= overview["total"] <= overview["entities"]
+    for kind, chunks in zip(entities["type"], entities["chunks"], strict=True):
+        assert kind or chunks > 1
+        assert kind not in ("DATE", "NUMBER", "IDENTIFIER")
+    assert not [name for name in entities["name"] if name[0].isdigit() or name.endswith(".md")]
+    assert entities["importance"] == sorted(entities["importance"], reverse=True)
+    assert CO_OCCURRENCE not in edges["relations"]
+    assert all(edges["stated"])
     assert edges["anchors"] == []
     assert max(edges["source"] + edges["target"]) < len(entities["id"])
-    assert len(edges["source"]) <= view["part"]["edges_total"]
-    assert edges["weight"] == sorted(edges["weight"], reverse=True)
 
 
-def test_entities_are_cut_before_relations(client, overview):
-    whole, cut = (open_largest(client, overview, limit=n) for n in (2000, 5))
-    kept = cut["part"]["entities"]["id"]
-    assert kept == whole["part"]["entities"]["id"][:5]
-    ids, edges = whole["part"]["entities"]["id"], whole["part"]["edges"]
-    among = [
-        pair
-        for pair in zip(edges["source"], edges["target"], strict=True)
-        if {ids[pair[0]], ids[pair[1]]} <= set(kept)
-    ]
-    assert cut["part"]["edges_total"] == len(among)
-    assert cut["part"]["entities_total"] == len(ids)
+def test_dates_and_co_occurrences_are_shown_when_they_are_asked_for(client, overview):
+    everything = show(client, minor=True, co_occurrence=True, limit=2_000)
+    assert everything["total"] == everything["entities"] > overview["total"]
+    assert "DATE" in everything["part"]["entities"]["type"]
+    edges = everything["part"]["edges"]
+    assert edges["stated"].count(False) == everything["part"]["co_occurrences"] > 0
+    assert overview["part"]["co_occurrences"] > 0
+    dates = show(client, types="DATE")["part"]["entities"]
+    assert set(dates["type"]) == {"DATE"}
 
 
-def test_filters_come_before_the_cut_and_counts_say_what_else_there_is(client, overview):
-    kind = open_largest(client, overview)["types"]["values"][0]["name"]
-    view = open_largest(client, overview, types=kind)
-    assert set(view["part"]["entities"]["type"]) == {kind}
-    counts = {facet["name"]: facet["count"] for facet in view["types"]["values"]}
-    assert counts[kind] == view["part"]["entities_total"] == view["circle"]["matching"][0]
-    assert sum(counts.values()) == view["circle"]["size"][0]
-    strong = open_largest(client, overview, weight=2)["part"]
-    assert min(strong["edges"]["weight"], default=2) >= 2
-    ends = {i for column in ("source", "target") for i in strong["edges"][column]}
-    assert ends == set(range(len(strong["entities"]["id"])))
+def test_filters_leave_what_fits_and_counts_say_what_else_there_is(client, overview):
+    counts = {facet["name"]: facet["count"] for facet in overview["types"]["values"]}
+    people = show(client, types="PERSON")
+    assert set(people["part"]["entities"]["type"]) == {"PERSON"}
+    assert len(people["part"]["entities"]["id"]) == counts["PERSON"]
+    assert people["types"] == overview["types"]
+    community = max(overview["communities"], key=lambda each: each["count"])
+    inside = show(client, community=community["id"])
+    assert inside["total"] == community["count"] > 0
+    assert set(inside["part"]["entities"]["community"]) == {community["id"]}
+    relation = overview["relation_names"]["values"][0]["name"]
+    related = show(client, relations=relation)["part"]
+    assert related["edges"]["relations"] == [relation]
+    first = client.get(f"{OPEN}/documents").json()["data"]["documents"][0]["id"]
+    assert 0 < show(client, document=first)["total"] < overview["total"]
 
 
-def test_a_document_narrows_the_map_to_what_it_mentions(client, overview):
-    document = client.get(f"{OPEN}/documents", params={"prefix": ""}).json()["data"]
-    first = document["documents"][0]["id"]
-    found = client.get(f"{OPEN}/graph", params={"document": first}).json()["data"]
-    assert 0 < sum(found["communities"]["matching"]) < overview["entities"]
-    missing = client.get(f"{OPEN}/graph", params={"document": "none"})
-    assert (missing.status_code, missing.json()["error"]["code"]) == (422, "invalid_request")
+@pytest.mark.parametrize("field", ["document", "community"])
+def test_an_unknown_value_of_a_filter_is_reported(client, field):
+    response = client.get(f"{OPEN}/graph", params={field: "none"})
+    assert (response.status_code, response.json()["error"]["code"]) == (422, "invalid_request")
 
 
-def test_neighbours_come_by_weight_and_say_how_many_more_there_are(client):
+def test_neighbours_are_those_not_drawn_yet(client):
     keld = named(client, "Oriane Keld")
-    asked = {"entity": keld, "limit": 3}
-    part = client.post(f"{OPEN}/graph/neighbours", json=asked).json()["data"]
+    part = post(client, "neighbours", entities=[keld], co_occurrence=True, limit=3)
     first = part["entities"]["id"]
     assert len(first) == 3 < part["entities_total"]
-    drawn = first + part["edges"]["anchors"]
-    ends = [(part["edges"][c][i]) for c in ("source", "target") for i in range(3)]
-    assert keld in {drawn[i] for i in ends}
-    more = client.post(
-        f"{OPEN}/graph/neighbours", json={"entity": keld, "known": first, "limit": 3}
-    ).json()["data"]
+    assert keld in part["edges"]["anchors"]
+    more = post(client, "neighbours", entities=[keld], co_occurrence=True, known=first, limit=3)
     assert not set(more["entities"]["id"]) & set(first)
     assert more["entities_total"] == part["entities_total"] - 3
+    stated = post(client, "neighbours", entities=[keld])
+    assert all(stated["edges"]["stated"])
+    assert stated["entities_total"] < part["entities_total"]
 
 
-def test_the_marks_of_an_entity_are_its_names_in_the_passages(client):
+def test_a_local_view_reaches_as_far_as_asked_and_can_avoid_hubs(client):
+    keld = named(client, "Oriane Keld")
+    around = [
+        post(client, "neighbours", entities=[keld], depth=depth, co_occurrence=True, limit=300)
+        for depth in (1, 2, 3)
+    ]
+    assert set(around[0]["entities"]["step"]) == {1}
+    assert set(around[1]["entities"]["step"]) == {1, 2}
+    totals = [part["entities_total"] for part in around]
+    assert totals[0] < totals[1] <= totals[2]
+    calm = post(
+        client, "neighbours", entities=[keld], depth=3, co_occurrence=True, hubs=False, limit=300
+    )
+    assert calm["entities_total"] < totals[2]
+
+
+def test_an_entity_has_facts_with_the_sentences_that_state_them(client):
     told = client.get(f"{OPEN}/graph/entities/{named(client, 'Oriane Keld')}").json()["data"]
     assert told["name"] == "Oriane Keld"
     assert told["x"] is not None
     assert told["communities"]
-    assert told["relations_total"] >= len(told["relations"]) > 0
-    assert told["sources_total"] >= len(told["sources"]) > 0
+    facts = [row for row in told["relations"] if row["relation"] != CO_OCCURRENCE]
+    assert facts
+    assert told["relations"][: len(facts)] == facts
+    for row in facts:
+        stated = row["stated"]
+        document = client.get(f"{OPEN}/documents/{stated['document_id']}").json()["data"]
+        start, end = stated["span"]
+        assert document["text"][start:end] == stated["text"]
     marked = [
         source["text"][start - source["span"][0] : end - source["span"][0]]
         for source in told["sources"]
         for start, end in source["marks"]
     ]
     assert "Keld" in " ".join(marked)
-    for source in told["sources"]:
-        document = client.get(f"{OPEN}/documents/{source['document_id']}").json()["data"]
-        start, end = source["span"]
-        assert document["text"][start:end] == source["text"]
+
+
+def test_paths_have_the_sentences_of_their_steps(client):
+    asked = {"names": ["The Kestrel probe", "Tarnby"]}
+    found = client.post(f"{OPEN}/paths", json=asked).json()["data"]
+    sentences = {
+        (each["source"], each["relation"], each["target"]): each for each in found["sentences"]
+    }
+    hops = [hop for path in found["paths"] for hop in path["hops"]]
+    assert hops
+    for hop in hops:
+        ends = (hop["source"], hop["target"]) if hop["forward"] else (hop["target"], hop["source"])
+        assert sentences[ends[0], hop["relation"], ends[1]]["text"]
+
+
+@pytest.mark.parametrize(
+    ("phrase", "name", "is_query"),
+    [
+        ("who was born in Tarnby?", "Oriane Keld", True),
+        ("people born in Tarnby", "Oriane Keld", True),
+        ("Oriane Keld", "Oriane Keld", False),
+    ],
+)
+def test_a_phrase_finds_what_it_means(client, phrase, name, is_query):
+    params = {"phrase": phrase}
+    found = client.get(f"{OPEN}/graph/search", params=params).json()["data"]
+    assert name in [entity["name"] for entity in found["entities"]]
+    assert bool(found["statement"]) is is_query
+
+
+def test_merged_entities_are_one(sample_index, tmp_path):
+    place = fill(sample_index, tmp_path)
+    with knotwork.open(tmp_path / "open.knot", settings=make_settings()) as base:
+        before = {e.name: e for e in base.store.graph.entities(_ids(base)).values()}
+        base.entities.merge("Oriane Keld", "奥丽安·凯尔德")
+    with open_client(place) as client:
+        ids = [before["Oriane Keld"].id, before["奥丽安·凯尔德"].id]
+        part = post(client, "entities", entities=ids)
+        [kept] = part["entities"]["id"]
+        assert part["merged"] == {key: kept for key in ids if key != kept}
+        assert part["entities"]["chunks"] == [
+            before["Oriane Keld"].chunk_count + before["奥丽安·凯尔德"].chunk_count
+        ]
+        for key in ids:
+            told = client.get(f"{OPEN}/graph/entities/{key}").json()["data"]
+            assert {told["name"], *told["names"]} >= {"Oriane Keld", "奥丽安·凯尔德"}
+            assert "born in" in [row["relation"] for row in told["relations"]]
+
+
+def _ids(base):
+    return [node.id for node in base.store.graph.find(label="Entity", limit=1_000)]
 
 
 def test_places_of_entities_match_the_map(client, overview):
-    entities = open_largest(client, overview)["part"]["entities"]
-    asked = {"entities": [*entities["id"][:4], "0" * 16, "no id"]}
-    part = client.post(f"{OPEN}/graph/entities", json=asked).json()["data"]
+    entities = overview["part"]["entities"]
+    asked = [*entities["id"][:4], "0" * 16, "no id"]
+    part = post(client, "entities", entities=asked)
     assert part["entities"]["id"] == entities["id"][:4]
     assert part["entities"]["x"] == entities["x"][:4]
 
 
-def test_unchanged_elements_are_not_sent_again(client):
+def test_an_unchanged_map_is_not_sent_again(client):
     first = client.get(f"{OPEN}/graph")
     tag = {"If-None-Match": first.headers["etag"]}
     again = client.get(f"{OPEN}/graph", headers=tag)
@@ -153,33 +202,32 @@ def test_unchanged_elements_are_not_sent_again(client):
     assert other.status_code == 200
 
 
-@pytest.mark.parametrize(
-    ("address", "code"),
-    [
-        ("/graph?level=9", "invalid_request"),
-        ("/graph/communities/none", "not_found"),
-        ("/graph/entities/none", "not_found"),
-    ],
-)
-def test_entities_missing_on_the_map_are_reported(client, address, code):
-    response = client.get(f"{OPEN}{address}")
-    assert response.json()["error"]["code"] == code
+def test_an_unknown_entity_is_reported(client):
+    response = client.get(f"{OPEN}/graph/entities/none")
+    assert response.json()["error"]["code"] == "not_found"
+    asked = {"entities": ["none"]}
+    response = client.post(f"{OPEN}/graph/neighbours", json=asked)
+    assert response.json()["error"]["code"] == "not_found"
 
 
-def test_a_map_is_kept_beside_the_index_and_drawn_anew_when_it_changes(sample_index, tmp_path):
+def test_entities_keep_their_places_when_documents_change(sample_index, tmp_path):
     place = fill(sample_index, tmp_path)
     kept = tmp_path / f"open.knot{MAP_SUFFIX}"
     with open_client(place) as client:
-        key = client.get(f"{OPEN}/graph").json()["data"]["key"]
+        before = client.get(f"{OPEN}/graph").json()["data"]
         assert kept.is_file()
-        written = kept.stat().st_mtime_ns
-        assert client.get(f"{OPEN}/graph").json()["data"]["key"] == key
         uri = client.get(f"{OPEN}/documents").json()["data"]["documents"][0]["uri"]
         job = client.post(f"{OPEN}/documents/delete", json={"documents": [uri]}).json()["data"]
         assert await_job(client, "open", job)["state"] == "finished"
-        assert kept.stat().st_mtime_ns > written  # by the job, before anybody asks
         after = client.get(f"{OPEN}/graph").json()["data"]
-        assert after["key"] != key
+        assert after["key"] != before["key"]
+        places = [
+            dict(zip(p["id"], zip(p["x"], p["y"], strict=True), strict=True))
+            for p in (before["part"]["entities"], after["part"]["entities"])
+        ]
+        both = places[0].keys() & places[1].keys()
+        assert len(both) > 10
+        assert all(places[0][key] == places[1][key] for key in both)
         client.delete(OPEN)
         assert not kept.exists()
 
@@ -191,30 +239,29 @@ def test_a_server_that_only_reads_writes_no_map(sample_index, tmp_path):
     assert not list(tmp_path.glob(f"*{MAP_SUFFIX}"))
 
 
-def test_a_map_that_cannot_be_read_is_drawn_anew(sample_index, tmp_path, caplog):
+def test_a_map_that_cannot_be_read_is_made_again(sample_index, tmp_path, caplog):
     path = tmp_path / "x.map"
     path.write_bytes(b"PK\x03\x04 what a kill left")
     with knotwork.open(sample_index, read_only=True) as base:
         drawn = MapCache(path).current(base.store)
         assert "cannot read" in caplog.text
-        held = load_map(path)
-        assert held is not None
-        assert held.entity_names == drawn.entity_names
-        assert (held.entity_places == drawn.entity_places).all()
-        assert held.key == map_key(base.store)
+        assert len(load_places(path)) == len(drawn.entity_keys) > 50
 
 
-def test_an_index_without_communities_has_an_empty_map(tmp_path):
-    store = open_store("memory:")
-    drawn = build_map(store, map_key(store))
-    save_map(drawn, tmp_path / "empty.map")
-    held = load_map(tmp_path / "empty.map")
-    assert held is not None
-    assert (held.levels, len(held.entity_keys)) == (0, 0)
+def test_an_index_without_communities_has_a_map(tmp_path):
+    from knotwork.demo import open_sample
+
+    with open_sample() as folder, knotwork.open("memory:", settings=make_settings()) as base:
+        base.index(folder)
+        drawn = build_map(base.store)
+        assert len(drawn.entity_keys) > 50
+        assert np.isfinite(drawn.entity_places).all()
+        assert drawn.community_ids == ()
 
 
 def test_an_index_that_was_just_made_has_a_map_to_show(tmp_path):
+    assert len(build_map(open_store("memory:")).entity_keys) == 0
     with open_client(ServerConfig(tmp_path, make_settings())) as client:
         client.post(f"{API}/workspaces", json={"name": "new"})
         data = client.get(f"{API}/workspaces/new/graph").json()["data"]
-        assert (data["levels"], data["communities"]["id"], data["total"]) == ([], [], 0)
+        assert (data["part"]["entities"]["id"], data["communities"], data["total"]) == ([], [], 0)

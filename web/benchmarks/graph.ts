@@ -1,20 +1,17 @@
 /** A map of as many entities and relations as the address says, for `benchmarks/service/graph.py`.
  *
- * It is the view of the graph page with all that it draws there: circles with titles, names, and
- * what stands out. Communities and relations are drawn by lot from a seed.
+ * It is drawn as on the graph page. Places and relations are drawn by lot from a seed.
  */
 
+import { GraphCanvas } from "../src/components/graph/canvas";
 import { readPalette } from "../src/components/graph/colours";
-import type { Circle, Link } from "../src/components/graph/ground";
-import { openMapView } from "../src/components/graph/map-view";
-import type { DrawnEdge, DrawnNode } from "../src/components/graph/view";
-import { type Line, standOut } from "../src/pages/graph/standing";
+import "../src/components/graph/graph.css";
+import { compose, type Entity, type Overview, type Relation } from "../src/pages/graph/scene";
 
 const query = new URLSearchParams(location.search);
 const COUNT = Number(query.get("nodes") ?? 2000);
-const COMMUNITIES = 45;
-const EDGES_PER_NODE = 2;
-const INSIDE = 0.85;
+const COMMUNITIES = 12;
+const TYPES = ["PERSON", "PLACE", "ORGANIZATION", "EVENT", "WORK", ""];
 const GOLDEN_ANGLE = Math.PI * (3 - Math.sqrt(5));
 
 let seed = 7;
@@ -24,78 +21,75 @@ function draw(): number {
   return seed / 2147483647;
 }
 
-const size = COUNT / COMMUNITIES;
-const reach = 0.56 * Math.sqrt(size) + 0.5;
-const circles: Circle[] = Array.from({ length: COMMUNITIES }, (_, index) => ({
-  id: `c${index}`,
-  title: `Community number ${index}`,
-  note: String(Math.round(size)),
-  x: 1.15 * reach * Math.sqrt(index) * 1.25 * Math.cos(index * GOLDEN_ANGLE),
-  y: 1.15 * reach * Math.sqrt(index) * 1.25 * Math.sin(index * GOLDEN_ANGLE),
-  radius: reach,
-  depth: 0,
-  colour: index,
-  isOpen: true,
-  share: 1,
-}));
-const links: Link[] = circles.slice(1).map((circle, index) => ({
-  source: circle.id,
-  target: `c${index}`,
-  strength: draw(),
-}));
-const palette = readPalette();
-const homes = Array.from({ length: COUNT }, (_, index) => index % COMMUNITIES);
-const nodes: DrawnNode[] = homes.map((home, index) => {
-  const rank = Math.floor(index / COMMUNITIES);
-  const circle = circles[home];
+const entities: Entity[] = Array.from({ length: COUNT }, (_, index) => {
+  const away = 0.56 * Math.sqrt(index + 0.5);
   return {
     id: `n${index}`,
-    label: `Entity ${index}`,
-    x: (circle?.x ?? 0) + 0.56 * Math.sqrt(rank + 0.5) * Math.cos(rank * GOLDEN_ANGLE),
-    y: (circle?.y ?? 0) + 0.56 * Math.sqrt(rank + 0.5) * Math.sin(rank * GOLDEN_ANGLE),
-    size: 2.6 + 5 * draw() ** 4,
-    color: palette.data[index % 5] ?? palette.other,
+    name: `Entity number ${index}`,
+    type: TYPES[index % TYPES.length] ?? "",
+    x: away * Math.cos(index * GOLDEN_ANGLE) * 1.4,
+    y: away * Math.sin(index * GOLDEN_ANGLE),
+    importance: 1 / (index + 1),
+    chunks: 1,
+    degree: 4,
+    step: 0,
+    community: `c${Math.floor(draw() * COMMUNITIES)}`,
   };
 });
-const known = new Map<string, DrawnEdge>();
-while (known.size < EDGES_PER_NODE * COUNT) {
-  const one = Math.floor(draw() * COUNT);
-  const steps = 1 + Math.floor(draw() * (size - 1));
-  const isInside = draw() < INSIDE;
-  const other = isInside ? (one + steps * COMMUNITIES) % COUNT : Math.floor(draw() * COUNT);
-  if (one === other) continue;
-  const [source, target] = [`n${Math.min(one, other)}`, `n${Math.max(one, other)}`];
-  const id = `${source} ${target}`;
-  const look = { label: "relates to", width: 1, color: palette.faint, alpha: 0.5 };
-  known.set(id, { id, source, target, ...look });
-}
-const edges = [...known.values()];
-const lines: Line[] = edges.map(({ id, source, target }) => ({ id, source, target, weight: 1 }));
+const relations: Relation[] = Array.from({ length: 2 * COUNT }, () => ({
+  source: `n${Math.floor(draw() * COUNT)}`,
+  target: `n${Math.floor(draw() * COUNT)}`,
+  name: "relates to",
+  weight: 1,
+  isStated: draw() < 0.8,
+}));
+const communities = Array.from({ length: COMMUNITIES }, (_, index) => ({
+  id: `c${index}`,
+  title: "",
+  level: 0,
+  count: 1,
+}));
+const scene = {
+  overview: { communities } as Overview,
+  entities,
+  relations,
+  total: COUNT,
+  coOccurrences: 0,
+  statement: "",
+  merged: new Map<string, string>(),
+};
 
 const box = document.querySelector<HTMLElement>("#map");
 if (!box) throw new Error("no place for the map");
-const radius = Math.max(...circles.map(({ x, y }) => Math.hypot(x, y))) + reach;
-const view = openMapView(box, radius, {});
+const canvas = new GraphCanvas(box, {});
+const show = (focus: string) => {
+  const look = { palette: readPalette(), focus, stations: [], isNarrow: false, isLocal: false };
+  canvas.draw(compose(scene, { ...look, moved: new Map(), say: (name) => name }));
+};
+show("");
+canvas.fit();
 
-const frame = () => new Promise(requestAnimationFrame);
+let frames: number[] = [];
+let last = 0;
+const count = (now: number) => {
+  frames.push(now - last);
+  last = now;
+  requestAnimationFrame(count);
+};
+requestAnimationFrame(count);
 
 const measured = {
-  nodes: nodes.length,
-  edges: edges.length,
-  async draw() {
-    view.drawGround({ circles, links });
-    view.draw({ nodes, edges });
-    await frame();
-    await frame();
+  show,
+  /** Paint everything at once, this much closer. */
+  async paint(factor: number) {
+    canvas.view = { ...canvas.view, scale: canvas.view.scale * factor };
+    await canvas.picture();
   },
-  /** Let an entity stand out, as a click on it does; null lets all be as they are. */
-  async focus(id: string | null) {
-    view.emphasise(id === null ? null : standOut(id, lines));
-    await frame();
+  start() {
+    frames = [];
+    last = performance.now();
   },
-  async zoom(factor: number) {
-    view.zoom(factor);
-    await frame();
-  },
+  /** Return the milliseconds between the frames since the start. */
+  stop: () => frames.slice(2),
 };
 Object.assign(window, { measured });

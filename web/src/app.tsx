@@ -43,7 +43,6 @@ const LOADS = {
   graph: () => import("./pages/graph/GraphPage"),
   library: () => import("./pages/library/LibraryPage"),
   evaluation: () => import("./pages/evaluation/EvaluationPage"),
-  communities: () => import("./pages/communities/CommunitiesPage"),
   documents: () => import("./pages/documents/DocumentsPage"),
   start: () => import("./pages/start/StartPage"),
 } satisfies Record<string, Load>;

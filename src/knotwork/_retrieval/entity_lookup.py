@@ -465,6 +465,27 @@ class _FactReader:
         return ordered[:_CHUNKS_OF_FACT]
 
 
+def find_supports(store: Store, edges: Sequence[Edge]) -> list[Support | None]:
+    """Return the sentence that states each relation, None for one without any.
+
+    It is the one that an extractor named, or that with most of the two entities.
+    """
+    chunk_ids = {chunk for edge in edges for chunk in edge.chunks[:_CHUNKS_OF_FACT]}
+    named = {
+        (one.source, one.relation, one.target): Support(chunk, one.span)
+        for chunk, extracted in store.graph.relations(chunk_ids).items()
+        for one in extracted
+        if one.span is not None
+    }
+    reader = _SupportReader(store, chunk_ids, read_merged_entities(store))
+    found: list[Support | None] = []
+    for edge in edges:
+        nearest = reader.of((edge.source, edge.target), edge.chunks[:_CHUNKS_OF_FACT])
+        exact = named.get((edge.source, edge.relation, edge.target))
+        found.append(exact or next(iter(nearest), None))
+    return found
+
+
 class _SupportReader:
     """Finds the sentences that mention entities."""
 

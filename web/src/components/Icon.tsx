@@ -108,9 +108,11 @@ export type IconName = keyof typeof ICONS;
 
 /** A small drawing beside words; it says nothing by itself. */
 export function Icon({ name, size = 16 }: { name: IconName; size?: number }) {
-  const parts = ICONS[name].map(([tag, attributes], index) =>
-    h(tag, { ...attributes, key: index }),
-  );
+  return <Drawn parts={ICONS[name]} size={size} />;
+}
+
+/** The same for a drawing that few pages need. */
+export function Drawn({ parts, size }: { parts: IconNode; size: number }) {
   return (
     <svg
       class="icon"
@@ -124,7 +126,7 @@ export function Icon({ name, size = 16 }: { name: IconName; size?: number }) {
       stroke-linejoin="round"
       aria-hidden="true"
     >
-      {parts}
+      {parts.map(([tag, attributes], index) => h(tag, { ...attributes, key: index }))}
     </svg>
   );
 }

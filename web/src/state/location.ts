@@ -2,10 +2,13 @@
 
 import { computed, signal } from "@preact/signals";
 
-export const PAGES = ["ask", "graph", "library", "evaluation", "communities", "documents"] as const;
+export const PAGES = ["ask", "graph", "library", "evaluation", "documents"] as const;
 /** Those that the navigation leads to; the others are views of these. */
 export const MAIN_PAGES = PAGES.slice(0, 4);
 export type PageName = (typeof PAGES)[number];
+/** Pages that became views of another one: their addresses lead there. */
+const MOVED = { communities: "graph" } as const;
+type OldName = keyof typeof MOVED;
 export type Query = Record<string, string | number | null | undefined>;
 
 export interface Place {
@@ -34,11 +37,20 @@ export function readPlace(path: string, search: string): Place {
     query.set("doc", second);
     return { workspace: named, page: "documents", query };
   }
+  if (isMoved(second)) {
+    query.set("view", second);
+    return { workspace: first, page: MOVED[second], query };
+  }
   return { workspace: first, page: isPage(second) ? second : "ask", query };
 }
 
+function isMoved(name: string): name is OldName {
+  return Object.hasOwn(MOVED, name);
+}
+
 /** Return the address of a place. */
-export function addressOf(workspace: string, page: PageName, query: Query = {}): string {
+export function addressOf(workspace: string, page: PageName | OldName, query: Query = {}): string {
+  if (isMoved(page)) return addressOf(workspace, MOVED[page], { ...query, view: page });
   const search = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) {
     if (value !== null && value !== undefined && value !== "") search.set(name, String(value));
@@ -52,7 +64,7 @@ export const workspace = computed(() => place.value.workspace);
 export const page = computed(() => place.value.page);
 
 /** Return the address of a page of the workspace that is shown. */
-export function linkTo(page: PageName, query: Query = {}): string {
+export function linkTo(page: PageName | OldName, query: Query = {}): string {
   return addressOf(workspace.value, page, query);
 }
 

@@ -1,21 +1,20 @@
-"""The map of a graph: positions of communities and entities, its layout, and its cache file.
+"""The map of a graph: entities with their importance and places, relations, and communities.
 
-Views read only these arrays, so they take milliseconds; 127,000 entities with 540,000 relations
-need 40 MB. The file beside the index is a cache with a key. It is written atomically, and rebuilt
-if it is stale or unreadable. It is not part of the index, because viewing a page must not write to
-an index.
+Views read only these arrays, so they take milliseconds. The map is read again whenever the index
+changes. Only the places are stored, in a file beside the index, so that an entity stays where
+people know it. The file is not part of the index, because viewing a page must not write to an
+index.
 """
 
 from __future__ import annotations
 
-import json
 import logging
 import re
 import threading
 import zipfile
-from collections import OrderedDict
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -26,109 +25,140 @@ from knotwork._durable_files import replace_file
 from knotwork._extensions.server.map_layout import lay_out
 from knotwork._extensions.server.private_files import FILE_MODE
 from knotwork._graph.communities import undirected_adjacency
-from knotwork._indexing.commit import CONTENT_META
-from knotwork._indexing.communities.detection import NAMES_META
-from knotwork._shapes.base import Json
+from knotwork._retrieval.chunk_entities import read_merged_entities
 from knotwork._stores.base import Store
 from knotwork._stores.corrections import read_corrections
-from knotwork.records import ENTITY_EDGES, Community, content_id, id_to_int, int_to_id
+from knotwork.records import (
+    CO_OCCURRENCE_RELATION,
+    ENTITY_EDGES,
+    Label,
+    Node,
+    content_id,
+    id_to_int,
+    int_to_id,
+)
 
-Floats = NDArray[np.float32]
-Ints = NDArray[np.int32]
-Keys = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 Names = tuple[str, ...]
 NOWHERE = -1
 
+_MINOR_TYPES = frozenset(
+    {"DATE", "TIME", "NUMBER", "MONEY", "QUANTITY", "PERCENT", "IDENTIFIER", "FILE", "URL", "EMAIL"}
+)
+_MINOR_NAME = re.compile(
+    r"^\W*\d|^--?\w|^\S*[/\\]\S*$|^\S+\.[A-Za-z]\w{0,4}$|\b[A-Z]+ \d$|^\W*\w?\W*$"
+)
+"""Numbers, options, paths, file names, values such as "DEBUG 0", and single letters."""
+_CO_OCCURRENCE_PULL = 0.15
+"""How much a co-occurrence draws two entities together, relative to a stated relation."""
+MAP_SUFFIX = ".map"
+LAYOUT_VERSION = "forces-1"
+"""Change it if places of an earlier version must not be used."""
+
+_log = logging.getLogger("knotwork.service")
+
 
 @dataclass(frozen=True)
 class GraphMap:
-    """A map as columns: communities by level from the top, entities by id, each relation once.
+    """A map as columns: entities by id, relations, and communities of the topmost level by size.
 
-    ``chains`` (levels, entities) is the community of each entity at each level, or the lowest one
-    above if the entity has none at that level. ``importance`` (levels, entities) is the importance
-    of the entity in that community. ``types`` and ``relations`` are the names that the columns
-    ``entity_types`` and ``edge_relations`` refer to by position.
+    Merged entities are one. ``types`` and ``relations`` are the names that ``entity_types`` and
+    ``edge_relations`` refer to by position. ``homes`` is the community of each entity, or -1.
     """
 
     key: str
-    radius: float
-    community_keys: Keys
-    community_levels: Ints
-    community_parents: Ints
-    community_sizes: Ints
-    community_places: Floats
-    """x, y and radius, of shape (communities, 3)."""
-    entity_keys: Keys
+    entity_keys: Ints
     entity_names: Names
     entity_types: Ints
     entity_chunks: Ints
     entity_places: Floats
-    chains: Ints
-    importance: Floats
+    homes: Ints
     types: Names
-    relations: Names
+    community_ids: Names
     edge_sources: Ints
     edge_targets: Ints
     edge_weights: Floats
     edge_relations: Ints
+    relations: Names
+    canonical: dict[str, str]
+    """The canonical entity of each merged one, by id."""
+    is_pinned: Mask
+    """The mask of the entities that a person wants to see."""
 
-    @property
-    def levels(self) -> int:
-        """The number of community levels."""
-        return len(self.chains)
+    @cached_property
+    def is_stated(self) -> Mask:
+        """The mask of the relations that a document states: all but co-occurrences."""
+        if CO_OCCURRENCE_RELATION not in self.relations:
+            return np.ones(len(self.edge_sources), dtype=np.bool_)
+        return np.asarray(self.edge_relations != self.relations.index(CO_OCCURRENCE_RELATION))
+
+    @cached_property
+    def degrees(self) -> Ints:
+        """The number of entities that each entity has a stated relation with."""
+        return self.count_neighbours(self.is_stated)
+
+    @cached_property
+    def importance(self) -> Floats:
+        """The importance of each entity: the root of its passages, times its stated relations.
+
+        A word can be frequent without saying anything, so relations count in full. Passages count
+        by their root, because they grow with the length of the documents, and relations do not.
+        """
+        return np.asarray(np.sqrt(self.entity_chunks) * (1.0 + self.degrees))
+
+    @cached_property
+    def is_typed(self) -> Mask:
+        """The mask of the entities with a type."""
+        return self._of_types(lambda name: name != "")
+
+    @cached_property
+    def is_minor(self) -> Mask:
+        """The mask of dates, numbers, file names and the like."""
+        is_named = [bool(_MINOR_NAME.search(name)) for name in self.entity_names]
+        is_minor = self._of_types(lambda name: name.upper() in _MINOR_TYPES)
+        return is_minor | (~self.is_typed & np.array(is_named, dtype=np.bool_))
+
+    def _of_types(self, fits: Callable[[str], bool]) -> Mask:
+        fitting = np.array([fits(name) for name in self.types], dtype=np.bool_)
+        return fitting[self.entity_types]
 
     def find_entities(self, ids: Sequence[str]) -> list[int]:
-        """Return the positions of entities, without those that are not on the map."""
-        wanted = np.array([id_to_int(key) for key in ids if _ID.fullmatch(key)], dtype=np.int64)
+        """Return the positions of entities, without those that are not on the map.
+
+        A merged entity has the position of its canonical one.
+        """
+        wanted = np.array(
+            [id_to_int(self.canonical.get(key, key)) for key in ids if _ID.fullmatch(key)],
+            dtype=np.int64,
+        )
         known = self.entity_keys
         if not len(known):
             return []
         places = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
         return [int(place) for place in places[known[places] == wanted]]
 
-    def find_community(self, identifier: str) -> int | None:
-        """Return the position of a community, or None if it is not on the map."""
-        if not _ID.fullmatch(identifier):
-            return None
-        found = np.flatnonzero(self.community_keys == id_to_int(identifier))
-        return int(found[0]) if len(found) else None
-
-    def community_id(self, position: int) -> str:
-        """Return the id of the community at a position."""
-        return int_to_id(int(self.community_keys[position]))
-
     def entity_id(self, position: int) -> str:
         """Return the id of the entity at a position."""
         return int_to_id(int(self.entity_keys[position]))
 
-    def homes(self) -> Ints:
-        """Return the lowest community of each entity, or -1 for none."""
-        if not self.levels:
-            return np.full(len(self.entity_keys), NOWHERE, dtype=np.int32)
-        return np.asarray(self.chains[-1])
-
-    def inside(self, community: int) -> Keys:
-        """Return the positions of the entities in a community, ascending."""
-        level = int(self.community_levels[community])
-        return np.flatnonzero(self.chains[level] == community)
-
-    def around(self, community: int) -> list[int]:
-        """Return the ancestors of a community, from the top level down."""
-        ancestors: list[int] = []
-        parent = int(self.community_parents[community])
-        while parent != NOWHERE:
-            ancestors.append(parent)
-            parent = int(self.community_parents[parent])
-        return ancestors[::-1]
-
-    def edges_at(self, entity: int) -> Keys:
-        """Return the positions of the relations at an entity, in either direction."""
+    def edges_at(self, entities: Sequence[int] | Ints) -> Ints:
+        """Return the positions of the relations at entities, in either direction."""
         starts, edges = self._touching
-        return edges[starts[entity] : starts[entity + 1]]
+        parts = [edges[starts[entity] : starts[entity + 1]] for entity in entities]
+        return np.unique(np.concatenate(parts)) if parts else np.zeros(0, dtype=np.int64)
+
+    def count_neighbours(self, edges: Mask) -> Ints:
+        """Return the number of neighbours of each entity over some relations."""
+        count = len(self.entity_keys)
+        one, other = self.edge_sources[edges], self.edge_targets[edges]
+        pairs = np.unique(np.minimum(one, other) * count + np.maximum(one, other))
+        ends = np.concatenate([pairs // max(count, 1), pairs % max(count, 1)])
+        return np.bincount(ends, minlength=count)
 
     @cached_property
-    def _touching(self) -> tuple[Keys, Keys]:
+    def _touching(self) -> tuple[Ints, Ints]:
         ends = np.concatenate([self.edge_sources, self.edge_targets])
         order = np.argsort(ends, kind="stable")
         starts = np.searchsorted(ends[order], np.arange(len(self.entity_keys) + 1))
@@ -138,138 +168,141 @@ class GraphMap:
 _ID = re.compile(r"[0-7][0-9a-f]{15}")
 """An id has 63 bits."""
 
-LAYOUT_VERSION = "circles-1"
-"""Change it whenever the same graph would be drawn differently."""
+Places = dict[int, tuple[float, float]]
+"""The places of entities by their number."""
 
 
-def map_key(store: Store) -> str:
-    """Return a hash that changes whenever communities or corrections do, and with them the map."""
-    communities = store.capabilities.communities
-    if communities is None:
-        return content_id(LAYOUT_VERSION)
-    meta = store.meta()
-    levels = (" ".join(level) for level in communities.levels())
-    corrected = " ".join(correction.id for correction in read_corrections(store))
-    built = meta.get(CONTENT_META, ""), meta.get(NAMES_META, ""), corrected
-    return content_id(LAYOUT_VERSION, *built, *levels)
-
-
-def build_map(store: Store, key: str) -> GraphMap:
-    """Read the graph of an index and its communities, and compute the layout."""
-    communities = _read_communities(store)
-    ids = sorted({key for community in communities for key in community.entity_ids})
-    found = store.graph.entities(ids)
-    entities = [found[key] for key in ids if key in found and not found[key].is_keyword]
-    position = {entity.id: place for place, entity in enumerate(entities)}
+def build_map(store: Store, known: Places | None = None) -> GraphMap:
+    """Read the graph of an index, and place its entities. Those with a ``known`` place keep it."""
+    merged = read_merged_entities(store)
+    groups: defaultdict[str, list[Node]] = defaultdict(list)
+    for node in store.graph.find(label=Label.ENTITY, limit=store.graph.entity_count()):
+        groups[merged.canonical(node.id)].append(node)
+    for key, nodes in groups.items():
+        nodes.sort(key=lambda node: (node.id != key, -_chunks(node), node.id))
+    ids = sorted(groups, key=id_to_int)
+    position = {key: place for place, key in enumerate(ids)}
+    canonical = {node.id: key for key, nodes in groups.items() for node in nodes if node.id != key}
     types: dict[str, int] = {}
     relations: dict[str, int] = {}
-
-    def edges() -> Iterator[tuple[int, int, float, int]]:
-        for edge in store.graph.edges(types=ENTITY_EDGES) if position else ():
-            source, target = position.get(edge.source), position.get(edge.target)
-            if source is not None and target is not None and source != target:
-                name = relations.setdefault(edge.relation, len(relations))
-                yield source, target, edge.weight, name
-
-    table = np.fromiter(edges(), np.dtype("i4, i4, f4, i4"))
-    sources, targets, weights = table["f0"], table["f1"], table["f2"]
-    known = {community.id: place for place, community in enumerate(communities)}
-    parents = [known.get(c.parent_id or "", NOWHERE) for c in communities]
-    chains, importance = _community_chains(communities, parents, position)
-    levels = np.array([c.level for c in communities], dtype=np.int32)
-    layout = lay_out(
-        undirected_adjacency(sources, targets, weights.astype(np.float64), nodes=len(entities)),
-        homes=(chains[-1] if len(chains) else np.full(len(entities), NOWHERE)).astype(np.int64),
-        parents=np.array(parents, dtype=np.int64),
-        importance=importance.max(axis=0, initial=0.0).astype(np.float64),
-    )
-    return GraphMap(
-        key=key,
-        radius=layout.radius,
-        community_keys=np.array([id_to_int(c.id) for c in communities], dtype=np.int64),
-        community_levels=levels,
-        community_parents=np.array(parents, dtype=np.int32),
-        community_sizes=count_members(chains, levels),
-        community_places=np.column_stack([layout.middles, layout.radii]).astype(np.float32),
-        entity_keys=np.array([id_to_int(entity.id) for entity in entities], dtype=np.int64),
-        entity_names=tuple(entity.name for entity in entities),
+    edges = _read_edges(store, position, canonical, relations)
+    communities, homes = _read_homes(store, position, canonical)
+    kinds = [next(filter(None, map(_type, groups[key])), "") for key in ids]
+    chunks = [sum(_chunks(node) for node in groups[key]) for key in ids]
+    drawn = GraphMap(
+        key="",
+        entity_keys=np.array([id_to_int(key) for key in ids], dtype=np.int64),
+        entity_names=tuple(groups[key][0].name for key in ids),
         entity_types=np.array(
-            [types.setdefault(entity.type, len(types)) for entity in entities], dtype=np.int32
+            [types.setdefault(kind, len(types)) for kind in kinds], dtype=np.int64
         ),
-        entity_chunks=np.array([entity.chunk_count for entity in entities], dtype=np.int32),
-        entity_places=layout.nodes.astype(np.float32),
-        chains=chains,
-        importance=importance,
+        entity_chunks=np.array(chunks, dtype=np.int64),
+        entity_places=np.zeros((len(ids), 2)),
+        homes=homes,
         types=tuple(types),
+        community_ids=communities,
+        edge_sources=edges[0],
+        edge_targets=edges[1],
+        edge_weights=edges[2],
+        edge_relations=edges[3],
         relations=tuple(relations),
-        edge_sources=sources,
-        edge_targets=targets,
-        edge_weights=weights,
-        edge_relations=table["f3"],
+        canonical=canonical,
+        is_pinned=_read_pinned(store, position, canonical),
     )
+    names = (*drawn.entity_names, *drawn.types, *drawn.relations, *ids, *communities)
+    columns = (drawn.entity_chunks, drawn.entity_types, homes, drawn.is_pinned, *edges)
+    key = content_id(LAYOUT_VERSION, *names, *(column.tobytes().hex() for column in columns))
+    return replace(drawn, key=key, entity_places=_place(drawn, known or {}))
 
 
-def _read_communities(store: Store) -> list[Community]:
-    communities = store.capabilities.communities
-    if communities is None:
-        return []
-    ids = [key for level in communities.levels() for key in level]
-    found = communities.communities(ids)
-    return [found[key] for key in ids if key in found]
+def _read_edges(
+    store: Store, position: dict[str, int], canonical: dict[str, str], relations: dict[str, int]
+) -> tuple[Ints, Ints, Floats, Ints]:
+    """Return sources, targets, weights and relations; ``relations`` gets their names.
 
-
-def _community_chains(
-    communities: Sequence[Community], parents: Sequence[int], position: dict[str, int]
-) -> tuple[Ints, Floats]:
-    """Return the community of each entity at each level, and its importance there.
-
-    The entity of an ambiguous name can be in several communities. On the map it has one place:
-    the lowest community in which it is most important, and the ancestors of that community.
+    Relations that became equal because their ends were merged are added up.
     """
-    levels = 1 + max((community.level for community in communities), default=-1)
-    homes: dict[int, tuple[int, float, int]] = {}
-    memberships: list[dict[int, float]] = []
-    for place, community in enumerate(communities):
-        members = ((position.get(m.entity_id), m.importance) for m in community.members)
-        memberships.append({entity: weight for entity, weight in members if entity is not None})
-        for entity, weight in memberships[place].items():
-            claim = (community.level, weight, -place)
-            homes[entity] = max(homes.get(entity, claim), claim)
-    chains = np.full((levels, len(position)), NOWHERE, dtype=np.int32)
-    weights = np.zeros((levels, len(position)), dtype=np.float32)
-    for entity, (_, _, home) in homes.items():
-        above = -home
-        while above != NOWHERE:
-            level = communities[above].level
-            chains[level, entity] = above
-            weights[level, entity] = memberships[above].get(entity, 0.0)
-            above = parents[above]
-    for level in range(1, levels):
-        missing = chains[level] == NOWHERE
-        chains[level, missing] = chains[level - 1, missing]
-        weights[level, missing] = weights[level - 1, missing]
-    return chains, weights
+
+    def read() -> Iterator[tuple[int, int, int, float]]:
+        for edge in store.graph.edges(types=ENTITY_EDGES) if position else ():
+            source = position.get(canonical.get(edge.source, edge.source))
+            target = position.get(canonical.get(edge.target, edge.target))
+            if source is not None and target is not None and source != target:
+                yield (
+                    source,
+                    target,
+                    relations.setdefault(edge.relation, len(relations)),
+                    edge.weight,
+                )
+
+    table = np.fromiter(read(), np.dtype("i8, i8, i8, f8"))
+    nodes, kinds = max(len(position), 1), max(len(relations), 1)
+    number = (table["f0"] * nodes + table["f1"]) * kinds + table["f2"]
+    edges, first = np.unique(number, return_inverse=True)
+    weights = np.zeros(len(edges))
+    np.add.at(weights, first, table["f3"])
+    ends: Ints = edges // kinds
+    return ends // nodes, ends % nodes, weights, edges % kinds
 
 
-def count_members(chains: Ints, levels: Ints, chosen: Mask | None = None) -> Ints:
-    """Return the number of entities in each community; of those ``chosen``, if given."""
-    counts = np.zeros(len(levels), dtype=np.int32)
-    for level, chain in enumerate(chains):
-        homes = chain[chain >= 0 if chosen is None else chosen & (chain >= 0)]
-        here = levels == level
-        counts[here] = np.bincount(homes, minlength=len(levels))[here]
-    return counts
+def _chunks(node: Node) -> int:
+    return int(str(node.properties.get("chunk_count") or 0))
 
 
-MAP_SUFFIX = ".map"
-_MOST_CACHED_VIEWS = 32
-"""Overviews kept in memory, because every visitor starts with the same ones."""
+def _type(node: Node) -> str:
+    return str(node.properties.get("type") or "")
 
-_log = logging.getLogger("knotwork.service")
+
+def _read_homes(
+    store: Store, position: dict[str, int], canonical: dict[str, str]
+) -> tuple[Names, Ints]:
+    """Return the ids of the communities of the topmost level, largest first, and the one of each
+    entity: of several, that in which it is most important.
+    """
+    homes = np.full(len(position), NOWHERE, dtype=np.int64)
+    communities = store.capabilities.communities
+    levels = communities.levels() if communities is not None else []
+    if communities is None or not levels:
+        return (), homes
+    found = communities.communities(levels[0])
+    ids = sorted(found, key=lambda key: (-found[key].size, key))
+    best = np.full(len(position), -np.inf)
+    for number, key in enumerate(ids):
+        for entity, importance in found[key].members:
+            place = position.get(canonical.get(entity, entity))
+            if place is not None and importance > best[place]:
+                best[place], homes[place] = importance, number
+    return tuple(ids), homes
+
+
+def _read_pinned(store: Store, position: dict[str, int], canonical: dict[str, str]) -> Mask:
+    pinned = np.zeros(len(position), dtype=np.bool_)
+    for correction in read_corrections(store):
+        place = position.get(canonical.get(correction.entity_ids[0], correction.entity_ids[0]))
+        if correction.kind == "pin" and place is not None:
+            pinned[place] = True
+    return pinned
+
+
+def _place(drawn: GraphMap, known: Places) -> Floats:
+    count = len(drawn.entity_keys)
+    pull = np.where(drawn.is_stated, 1.0, _CO_OCCURRENCE_PULL) * np.log1p(drawn.edge_weights)
+    adjacency = undirected_adjacency(drawn.edge_sources, drawn.edge_targets, pull, nodes=count)
+    # A hub would draw everything onto itself: the pull of a relation is shared by its ends.
+    totals = np.sqrt(np.maximum(np.asarray(adjacency.sum(axis=1)).reshape(-1), 1.0))
+    entries = adjacency.tocoo()
+    adjacency.data = entries.data / (totals[entries.row] * totals[entries.col])
+    places = np.full((count, 2), np.nan)
+    for number, key in enumerate(drawn.entity_keys.tolist()):
+        places[number] = known.get(key, np.nan)
+    return lay_out(adjacency, importance=drawn.importance, keys=drawn.entity_keys, known=places)
 
 
 class MapCache:
-    """Cache the map of one index in memory and in a file, if it has a path. Thread-safe."""
+    """Cache the map of one index in memory, and its places in a file, if it has a path.
+
+    Thread-safe.
+    """
 
     def __init__(self, path: Path | None, *, writes: bool = True) -> None:
         self._path = path
@@ -277,85 +310,59 @@ class MapCache:
         self._lock = threading.Lock()
         self._map: GraphMap | None = None
         self._generation = -1
-        self._views: OrderedDict[str, Json] = OrderedDict()
-        self._views_lock = threading.Lock()
 
     def current(self, store: Store) -> GraphMap:
         """Return the map of the current index. It is built at most once for each state."""
         with self._lock:
             generation = store.generation()
             if self._map is None or generation != self._generation:
-                self._map = self._load_or_build(store, map_key(store))
+                self._map = self._build(store)
                 self._generation = generation
             return self._map
 
-    def recall(self, tag: str, make: Callable[[], Json]) -> Json:
-        """Return the view with this tag, from the cache or by calling ``make``.
-
-        A tag must change with everything the view depends on, and belong to one kind of view. The
-        `_MOST_CACHED_VIEWS` most recently used views are kept.
-        """
-        with self._views_lock:
-            if tag in self._views:
-                self._views.move_to_end(tag)
-                return self._views[tag]
-        made = make()
-        with self._views_lock:
-            self._views[tag] = made
-            while len(self._views) > _MOST_CACHED_VIEWS:
-                self._views.popitem(last=False)
-        return made
-
     def forget(self) -> None:
-        """Drop the map and the views from memory."""
-        with self._lock, self._views_lock:
+        """Drop the map from memory."""
+        with self._lock:
             self._map = None
-            self._views.clear()
 
-    def _load_or_build(self, store: Store, key: str) -> GraphMap:
-        if self._map is not None and self._map.key == key:
-            return self._map
-        loaded = load_map(self._path) if self._path else None
-        if loaded is not None and loaded.key == key:
-            return loaded
-        built = build_map(store, key)
-        if self._writes and self._path:
+    def _build(self, store: Store) -> GraphMap:
+        known = load_places(self._path) if self._path else {}
+        if self._map is not None:
+            known |= _places_of(self._map)
+        built = build_map(store, known)
+        places = _places_of(built)
+        # Places of entities that were removed stay: a document may be read again.
+        if self._writes and self._path and not places.items() <= known.items():
             try:
-                save_map(built, self._path)
+                save_places(known | places, self._path)
             except OSError as error:
                 _log.warning("cannot write the map `%s`: %s", self._path, error)
         return built
 
 
-def save_map(graph_map: GraphMap, path: Path) -> None:
-    """Write a map to a file atomically. Raises OSError."""
-    parts: dict[str, np.ndarray] = {}
-    for part in fields(graph_map):
-        value = getattr(graph_map, part.name)
-        if part.type == "Names":
-            parts[part.name] = np.frombuffer(json.dumps(value).encode(), dtype=np.uint8)
-        else:
-            parts[part.name] = np.asarray(value)
+def _places_of(drawn: GraphMap) -> Places:
+    keys, places = drawn.entity_keys.tolist(), drawn.entity_places.tolist()
+    return {key: (x, y) for key, (x, y) in zip(keys, places, strict=True)}
+
+
+def save_places(places: Places, path: Path) -> None:
+    """Write the places of entities to a file atomically. Raises OSError."""
+    keys = np.fromiter(places, dtype=np.int64, count=len(places))
+    values = np.array(list(places.values()), dtype=np.float64).reshape(-1, 2)
     with replace_file(path, mode=FILE_MODE) as file:
-        np.savez(file, allow_pickle=False, **parts)
+        np.savez(file, allow_pickle=False, version=LAYOUT_VERSION, keys=keys, places=values)
 
 
-def load_map(path: Path) -> GraphMap | None:
-    """Read a map from a file. Return None if the file is missing or unreadable."""
+def load_places(path: Path) -> Places:
+    """Read places from a file; none if it is missing, unreadable, or of another version."""
     try:
         with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
-            parts = {name: file[name] for name in file.files}
-        values: dict[str, object] = {}
-        for field in fields(GraphMap):
-            if field.type == "Names":
-                values[field.name] = tuple(json.loads(parts[field.name].tobytes()))
-            elif field.type in ("str", "float"):
-                values[field.name] = parts[field.name].item()
-            else:
-                values[field.name] = parts[field.name]
-        return GraphMap(**values)  # type: ignore[arg-type]
+            if str(file["version"]) != LAYOUT_VERSION:
+                return {}
+            keys, places = file["keys"].tolist(), file["places"].tolist()
+        return {int(key): (float(x), float(y)) for key, (x, y) in zip(keys, places, strict=True)}
     except FileNotFoundError:
-        return None
+        return {}
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-        _log.warning("cannot read the map `%s`, rebuilding it: %s", path, error)
-        return None
+        _log.warning("cannot read the map `%s`, placing entities again: %s", path, error)
+        return {}

@@ -1,341 +1,254 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { api, take } from "../../api/client";
-import { Button, IconButton } from "../../components/Button";
+import { IconButton } from "../../components/Button";
 import { Empty } from "../../components/Empty";
-import { ErrorState, tellError } from "../../components/ErrorState";
-import { canDrawMaps } from "../../components/graph/drawable";
-import type { MapView } from "../../components/graph/map-view";
+import { ErrorState } from "../../components/ErrorState";
+import type { GraphCanvas } from "../../components/graph/canvas";
+import { readPalette } from "../../components/graph/colours";
 import { Skeleton } from "../../components/Progress";
-import { count, t } from "../../i18n";
-import { announce, speak } from "../../state/announcements";
-import { addJob, openJobs } from "../../state/jobs";
+import { t } from "../../i18n";
+import { speak } from "../../state/announcements";
+import { useShortcuts } from "../../state/keys";
+import { useLoaded } from "../../state/loading";
 import { linkTo, workspace } from "../../state/location";
-import { mayWrite } from "../../state/workspaces";
-import { ask, asked, isFiltering, NO_FILTER, writeList } from "./asked";
-import { CommunityPanel, nextStep } from "./CommunityPanel";
+import { isDark } from "../../state/preferences";
+import { revision } from "../../state/workspaces";
+import { ask, asked, isFiltering, NO_PATH, NOT_LOCAL, writeList } from "./asked";
+import { Communities } from "./Communities";
+import { CorrectionList, isListOpen } from "./Corrections";
 import { EntityPanel } from "./EntityPanel";
-import { exportScene } from "./exporting";
-import { GraphTables } from "./GraphTables";
+import { exportScene, type Kind } from "./exporting";
 import "./graph.css";
-import { useGraphKeys } from "./keys";
-import { MapCanvas } from "./MapCanvas";
+import { Legend } from "./Legend";
+import { MapView } from "./MapView";
 import { PathPanel } from "./PathPanel";
-import { type Session, useSession } from "./session";
-import { neighboursOf, standAlong, standOut } from "./standing";
-import { Crumbs, Toolbar } from "./Toolbar";
+import { compose, loadScene, type Scene } from "./scene";
+import { Tables } from "./Tables";
+import { Toolbar } from "./Toolbar";
+import { moved } from "./views";
+import { sayRelation } from "./words";
 
-/** The graph: from communities down to entities, and back. */
+/** The graph: a map, its communities, and tables. */
 export default function GraphPage() {
-  const [canDraw, setCanDraw] = useState(canDrawMaps);
-  const isNarrow = useNarrow();
-  const view = asked.value.view || (isNarrow ? "table" : "map");
-  const isTable = view === "table" || !canDraw;
-  const session = useSession(isTable);
+  const field = useRef<HTMLInputElement>(null);
+  const canvas = useRef<GraphCanvas | null>(null);
+  const [stations, setStations] = useState<readonly string[]>([]);
+  const [isSheetOpen, setSheetOpen] = useState(false);
   const words = t.value.graph;
+  const { view, focus, way, expanded, at } = asked.value;
   const title = [t.value.pages.graph, workspace.value, t.value.shell.product].join(" · ");
   useEffect(() => {
     document.title = title;
   }, [title]);
-  const overview = session.atlas.overview.value;
-  const error = session.atlas.error.value;
-  if (!overview && error) {
-    return (
-      <div class="stack">
-        <ErrorState error={error} retry={session.restart} />
-        {isFiltering(asked.value.filter) && (
-          <p>
-            <Button onClick={() => ask(NO_FILTER)}>{words.clearFilter}</Button>
-          </p>
-        )}
-      </div>
-    );
-  }
-  if (!overview) return <Skeleton label={words.drawing} lines={6} />;
-  if (overview.levels.length === 0) {
-    return (
-      <>
-        <h1 class="only-spoken">{t.value.pages.graph}</h1>
-        <NoMap />
-      </>
-    );
-  }
-  return (
-    <Shell
-      session={session}
-      isTable={isTable}
-      isNarrow={isNarrow}
-      canDraw={canDraw}
-      onFail={(failure) => {
-        setCanDraw(false);
-        announce(`${words.cannotDraw} ${tellError(failure)}`, "bad");
-      }}
-    />
-  );
-}
-
-interface ShellProps {
-  session: Session;
-  isTable: boolean;
-  isNarrow: boolean;
-  canDraw: boolean;
-  onFail: (error: unknown) => void;
-}
-
-function Shell({ session, isTable, isNarrow, canDraw, onFail }: ShellProps) {
-  const view = useRef<MapView | null>(null);
-  const field = useRef<HTMLInputElement>(null);
-  const [stations, setStations] = useState<readonly string[]>([]);
-  const { atlas, scene, here } = session;
-  const { focus, way, expanded, filter } = asked.value;
-  const words = t.value.graph;
-
-  const focusOn = (id: string) => ask({ focus: id, at: null, from: null, to: null, pick: null });
-  const around = atlas.around.get(focus);
-  useFocus(session, view);
-
-  const emphasis = useMemo(() => {
-    if (way && stations.length) return standAlong(stations, scene.lines);
-    return focus && atlas.entities.has(focus) ? standOut(focus, scene.lines) : null;
-  }, [scene, focus, way, stations, atlas]);
-
-  const choosePath = (ids: readonly string[]) => {
-    setStations(ids);
-    atlas.pin(ids);
-    if (!ids.length) return;
-    const missing = ids.filter((id) => !atlas.entities.has(id));
-    void (missing.length ? atlas.find(ids) : Promise.resolve())
-      .then(() => requestAnimationFrame(() => view.current?.fit(ids)))
-      .catch((error: unknown) => announce(tellError(error), "bad"));
-  };
   useEffect(() => {
-    if (!way) {
-      setStations([]);
-      atlas.pin([]);
-      return;
-    }
-    atlas.find([way.from, way.to].filter((id) => !atlas.entities.has(id))).catch(() => undefined);
-  }, [atlas, way?.from, way?.to]);
+    moved.value = new Map();
+  }, [workspace.value]);
 
-  const expand = async () => {
-    if (!focus) return;
-    const drawn = scene.entities.map(({ id }) => id);
-    const added = await atlas.expand(focus, drawn);
-    ask({ more: writeList([...new Set([...expanded, focus])]) }, { replace: true });
-    const more = atlas.around.get(focus)?.more ?? 0;
-    speak(words.expanded(count(added), count(more)));
-  };
-  const collapse = () => {
-    atlas.collapse(focus);
-    ask({ more: writeList(expanded.filter((id) => id !== focus)) || null }, { replace: true });
-    speak(words.collapsed);
-  };
-  const startPath = () => ask({ from: focus || "", to: way?.to ?? "", pick: null });
-  useGraphKeys({ session, view, field, expand, collapse, startPath, isTable, canDraw });
+  const wanted = JSON.stringify([
+    workspace.value,
+    { ...asked.value, at: null, view: null, way: way && [way.from, way.to] },
+    stations,
+    revision.value,
+  ]);
+  const loaded = useLoaded(
+    view === "communities" ? "" : wanted,
+    (signal) => loadScene(workspace.value, asked.value, stations, signal),
+    { keepsOld: true },
+  );
+  const scene = loaded.data;
+  const dark = isDark();
+  const isNarrow = window.innerWidth <= 700;
+  const drawing = useMemo(
+    () =>
+      scene &&
+      compose(scene, {
+        palette: readPalette(),
+        focus,
+        stations,
+        isNarrow,
+        isLocal: asked.value.depth > 0,
+        moved: moved.value,
+        say: sayRelation,
+      }),
+    [scene, focus, stations, dark, isNarrow, words],
+  );
 
-  const exportAs = (kind: "png" | "svg" | "graphml") =>
-    exportScene(kind, { atlas, scene, view: view.current, name: workspace.value });
-  const isFocused = focus !== "";
+  const focusOn = (id: string) => {
+    ask({ focus: id, ...NO_PATH, ...(asked.peek().depth ? { at: null } : {}) });
+    setSheetOpen(true);
+  };
+  const expand = (id: string) => {
+    ask({ more: writeList([...new Set([...expanded, id])]), focus: id, ...NOT_LOCAL });
+  };
+  const collapse = () => ask({ more: writeList(expanded.filter((id) => id !== focus)) || null });
+  const pick = (id: string | null, withShift: boolean) => {
+    if (id && withShift && focus && id !== focus) ask({ from: focus, to: id, pick: null });
+    else if (id) focusOn(id);
+    else if (focus) ask({ focus: null, ...NOT_LOCAL });
+  };
+  useShortcuts([
+    { keys: "/", label: words.search, run: () => field.current?.focus() },
+    { keys: "e", label: words.expand, run: () => void (focus && expand(focus)) },
+    { keys: "x", label: words.collapse, run: () => void (focus && collapse()) },
+    { keys: "p", label: words.findPath, run: () => ask({ path: 1, from: focus, pick: null }) },
+    {
+      keys: "t",
+      label: words.toTable,
+      run: () => ask({ view: asked.peek().view === "table" ? null : "table" }),
+    },
+    { keys: "+", label: words.zoomIn, run: () => canvas.current?.zoom(1.5) },
+    { keys: "-", label: words.zoomOut, run: () => canvas.current?.zoom(1 / 1.5) },
+    { keys: "0", label: words.fit, run: () => canvas.current?.fit() },
+    {
+      keys: "Escape",
+      label: words.back,
+      run: () => (way ? ask(NO_PATH) : ask({ focus: null, ...NOT_LOCAL })),
+    },
+  ]);
+
+  // What is in view, whatever stands out in it: when this changes, the camera shows all of it.
+  const { filter, depth, phrase, limit } = asked.value;
+  const subject = JSON.stringify([
+    filter.types,
+    filter.relations,
+    filter.community,
+    filter.document,
+    filter.minor,
+    limit,
+    phrase,
+    expanded,
+    depth && [focus, depth],
+    stations,
+  ]);
+  const shown = useRef(subject);
+  if (scene && !loaded.isLoading) shown.current = subject;
+  const nameOf = (id: string) => {
+    const canonical = scene?.merged.get(id) ?? id;
+    return scene?.entities.find((entity) => entity.id === canonical)?.name ?? "";
+  };
+  // A phrase that is the name of an entity leads there.
+  const named = !loaded.isLoading && phrase && !scene?.statement ? scene?.entities[0] : undefined;
+  const isName = named?.name.toLowerCase() === phrase.toLowerCase();
+  useEffect(() => {
+    if (named && isName) ask({ q: null, focus: named.id, at: null }, { replace: true });
+  }, [isName]);
+  const focusName = nameOf(focus);
+  useEffect(() => {
+    if (focusName) speak(focusName);
+  }, [focusName]);
+  const hasPanel = Boolean(focus || way);
   return (
-    <div class={`map-page ${isTable ? "as-table" : ""} ${isFocused || way ? "has-panel" : ""}`}>
+    <div class={`map-page as-${view} ${hasPanel || isSheetOpen ? "has-panel" : ""}`}>
       <h1 class="only-spoken">{t.value.pages.graph}</h1>
       <Toolbar
-        atlas={atlas}
         field={field}
-        isTable={isTable}
-        canDraw={canDraw}
-        onChoose={focusOn}
-        onPath={() => (way ? ask({ from: null, to: null, pick: null }) : startPath())}
-        onExport={exportAs}
+        onFocus={focusOn}
+        onExport={(kind: Kind) =>
+          scene && drawing && exportScene(kind, workspace.value, scene, drawing, canvas.current)
+        }
       />
-      <div class="map-main">
-        <div class="map-line">
-          <Crumbs chain={atlas.chain(here)} />
-          <Shown session={session} />
+      {view === "communities" ? (
+        <div class="map-main">
+          <Communities />
         </div>
-        {atlas.error.value && <ErrorState error={atlas.error.value} retry={session.restart} />}
-        {isTable ? (
-          <GraphTables atlas={atlas} scene={scene} here={here} onFocus={focusOn} />
-        ) : (
-          <MapCanvas
-            session={session}
-            emphasis={emphasis}
-            onView={(next) => {
-              view.current = next;
-            }}
-            onNode={focusOn}
-            onFail={onFail}
-          />
-        )}
-        {!isTable && <Zoom view={view} />}
-        {isFiltering(filter) && scene.communities.every(({ matching }) => matching === 0) && (
-          <div class="map-note">
-            <span>{words.noneFit}</span>
-            <Button kind="quiet" onClick={() => ask(NO_FILTER)}>
-              {words.clearFilter}
-            </Button>
+      ) : (
+        <>
+          <div class="map-main">
+            {loaded.error && <ErrorState error={loaded.error} retry={loaded.reload} />}
+            {!scene && loaded.isLoading && <Skeleton label={words.drawing} lines={6} />}
+            {scene && isEmpty(scene) && <NothingYet />}
+            {scene && drawing && !isEmpty(scene) && view === "map" && (
+              <>
+                <MapView
+                  drawing={drawing}
+                  subject={shown.current}
+                  focus={focus}
+                  at={at}
+                  onPick={pick}
+                  onGrow={expand}
+                  onRest={({ x, y, scale }) =>
+                    ask({ at: [x, y, scale].join(",") }, { replace: true })
+                  }
+                  onDrop={(id, x, y) => {
+                    moved.value = new Map([...moved.value, [id, [x, y]]]);
+                  }}
+                  onCanvas={(next) => {
+                    canvas.current = next;
+                  }}
+                />
+                <Zoom canvas={canvas} />
+              </>
+            )}
+            {scene && view === "table" && <Tables scene={scene} onFocus={focusOn} />}
+            {scene && !isEmpty(scene) && scene.entities.length === 0 && (
+              <p class="map-note">{words.noneFit}</p>
+            )}
           </div>
-        )}
-      </div>
-      {/* The tables say what the panel would, as long as nothing is chosen. */}
-      <aside class="map-panel" aria-label={words.panel} hidden={isTable && !isFocused && !way}>
-        {isFocused && !way && (
-          <IconButton
-            icon="close"
-            class="map-panel-close"
-            label={t.value.common.close}
-            onClick={() => ask({ focus: null })}
-          />
-        )}
-        {way ? (
-          <PathPanel
-            atlas={atlas}
-            way={way}
-            onChoose={choosePath}
-            onFocus={focusOn}
-            isNarrow={isNarrow || isTable}
-          />
-        ) : isFocused ? (
-          <EntityPanel
-            id={focus}
-            more={around ? around.more : null}
-            isExpanded={expanded.includes(focus)}
-            onExpand={expand}
-            onCollapse={collapse}
-            onFocus={focusOn}
-            onPath={startPath}
-          />
-        ) : (
-          <CommunityPanel atlas={atlas} here={here} onFocus={focusOn} />
-        )}
-      </aside>
-    </div>
-  );
-}
-
-/** Let the entity of the address be known, with its neighbours, and fly there. */
-function useFocus(session: Session, view: { current: MapView | null }): void {
-  const { atlas } = session;
-  const { focus, at, expanded } = asked.value;
-  const moreKey = expanded.join(" ");
-  useEffect(() => {
-    if (!focus) return;
-    let isGone = false;
-    const reveal = async () => {
-      await atlas.find([focus]);
-      if (!atlas.around.has(focus)) await atlas.expand(focus, []);
-      const entity = atlas.entities.get(focus);
-      if (isGone || !entity) return;
-      const near = neighboursOf(focus, [...atlas.relations.values()]);
-      speak(t.value.graph.focused(entity.name, count(near.length)));
-      if (at) return;
-      const away = near
-        .flatMap((id) => atlas.entities.get(id) ?? [])
-        .map((other) => Math.hypot(other.x - entity.x, other.y - entity.y))
-        .sort((one, other) => one - other);
-      const reach = away[Math.floor(away.length / 4)] ?? 0;
-      const most = (atlas.overview.value?.radius ?? 10) / 8;
-      view.current?.fly({ ...entity, radius: Math.max(3, Math.min(reach * 1.15, most)) });
-    };
-    reveal().catch((error: unknown) => {
-      if (!isGone) announce(tellError(error), "bad");
-    });
-    return () => {
-      isGone = true;
-      if (!asked.peek().expanded.includes(focus)) atlas.collapse(focus);
-    };
-  }, [atlas, focus]);
-  useEffect(() => {
-    for (const id of expanded) {
-      if (!atlas.around.has(id) && id !== focus) {
-        void atlas.find([id]).then(() => atlas.expand(id, []));
-      }
-    }
-  }, [atlas, moreKey]);
-}
-
-/** How much of what there is is drawn, and a way to more of it. */
-function Shown({ session }: { session: Session }) {
-  const { atlas, scene, here } = session;
-  const words = t.value.graph;
-  const part = atlas.opened.get(here)?.part;
-  const overview = atlas.overview.value;
-  if (!overview) return null;
-  const shown = (part?.entities.id ?? overview.communities.id).length;
-  const total = part?.entities_total ?? overview.total;
-  const next = part ? nextStep(shown, total) : Math.min(500, total);
-  const phrase = part ? words.shownInside : words.shownAbove;
-  return (
-    <div class="map-shown small">
-      <span role="status">
-        {phrase(count(shown), count(total))}
-        {scene.left > 0 && ` ${words.leftOut(count(scene.left))}`}
-      </span>
-      {shown < total && next > shown && (
-        <button
-          type="button"
-          class="link-button"
-          onClick={() => ask(part ? { entities: next } : { circles: next }, { replace: true })}
-        >
-          {words.showUpTo(count(next))}
-        </button>
+          {scene && !isEmpty(scene) && (
+            <aside class="map-panel" aria-label={words.panel}>
+              <IconButton
+                icon={isSheetOpen || hasPanel ? "close" : "filter"}
+                class={hasPanel ? "map-panel-close" : "map-panel-close narrow-only"}
+                label={hasPanel || isSheetOpen ? t.value.common.close : words.legend}
+                onClick={() => {
+                  if (hasPanel) ask({ focus: null, ...NO_PATH, ...NOT_LOCAL });
+                  setSheetOpen(!isSheetOpen && !hasPanel);
+                }}
+              />
+              {way ? (
+                <PathPanel way={way} nameOf={nameOf} onChoose={setStations} onFocus={focusOn} />
+              ) : focus ? (
+                <EntityPanel
+                  key={focus}
+                  id={focus}
+                  isExpanded={expanded.includes(focus)}
+                  onExpand={() => expand(focus)}
+                  onCollapse={collapse}
+                  onFocus={focusOn}
+                />
+              ) : (
+                <Legend scene={scene} />
+              )}
+            </aside>
+          )}
+        </>
       )}
+      {isListOpen.value && <CorrectionList />}
     </div>
   );
 }
 
-function Zoom({ view }: { view: { current: MapView | null } }) {
-  const words = t.value.graph;
-  return (
-    <div class="map-zoom">
-      <IconButton icon="plus" label={words.zoomIn} onClick={() => view.current?.zoom(1.6)} />
-      <IconButton icon="minus" label={words.zoomOut} onClick={() => view.current?.zoom(1 / 1.6)} />
-      <IconButton icon="fit" label={words.fit} onClick={() => view.current?.fit()} />
-    </div>
-  );
+function isEmpty({ overview }: Scene): boolean {
+  return overview.entities === 0 && !isFiltering(asked.value.filter);
 }
 
-/** What stands where no communities were found yet. */
-function NoMap() {
+function NothingYet() {
   const words = t.value.graph;
-  const find = async () => {
-    const job = await take(
-      api.POST("/api/v1/workspaces/{workspace}/communities/refresh", {
-        params: { path: { workspace: workspace.value } },
-        body: { rebuild: false },
-      }),
-    );
-    addJob(job);
-  };
-  const isFinding = openJobs.value.length > 0;
   return (
     <Empty
       icon="graph"
-      title={words.noMap}
+      title={words.nothingYet}
       actions={
-        <>
-          {mayWrite.value && (
-            <Button kind="main" busy={isFinding} onClick={find}>
-              {words.findCommunities}
-            </Button>
-          )}
-          <a class="button plain" href={linkTo("library")}>
-            {words.toLibrary}
-          </a>
-        </>
+        <a class="button main" href={linkTo("library")}>
+          {words.toLibrary}
+        </a>
       }
     >
-      <p>{words.noMapFix}</p>
+      <p>{words.nothingYetFix}</p>
     </Empty>
   );
 }
 
-function useNarrow(): boolean {
-  const [isNarrow, setNarrow] = useState(() => window.matchMedia("(max-width: 700px)").matches);
-  useEffect(() => {
-    const wanted = window.matchMedia("(max-width: 700px)");
-    const take = () => setNarrow(wanted.matches);
-    wanted.addEventListener("change", take);
-    return () => wanted.removeEventListener("change", take);
-  }, []);
-  return isNarrow;
+function Zoom({ canvas }: { canvas: { current: GraphCanvas | null } }) {
+  const words = t.value.graph;
+  return (
+    <div class="map-zoom">
+      <IconButton icon="plus" label={words.zoomIn} onClick={() => canvas.current?.zoom(1.5)} />
+      <IconButton
+        icon="minus"
+        label={words.zoomOut}
+        onClick={() => canvas.current?.zoom(1 / 1.5)}
+      />
+      <IconButton icon="fit" label={words.fit} onClick={() => canvas.current?.fit()} />
+    </div>
+  );
 }

@@ -1,43 +1,36 @@
 import { useEffect } from "preact/hooks";
 import { api, type Shapes, take } from "../../api/client";
-import { IconButton } from "../../components/Button";
 import { ErrorState } from "../../components/ErrorState";
-import { SmallGraph } from "../../components/graph/SmallGraph";
 import { Skeleton } from "../../components/Progress";
-import { count, decimal, t } from "../../i18n";
+import { t } from "../../i18n";
 import { speak } from "../../state/announcements";
 import { useLoaded } from "../../state/loading";
 import { workspace } from "../../state/location";
+import { revision } from "../../state/workspaces";
 import { ask, type Way } from "./asked";
-import type { Atlas } from "./atlas";
+import { Quote } from "./EntityPanel";
 import { Search } from "./Search";
 import { isMutual, sayRelation } from "./words";
 
 type Path = Shapes["PathShape"];
+type Hop = Path["hops"][number];
+type Stated = Shapes["StatedShape"];
 
 interface PathPanelProps {
-  atlas: Atlas;
   way: Way;
+  nameOf: (id: string) => string;
   /** Gets the entities of the path that is chosen, in their order. */
   onChoose: (ids: readonly string[]) => void;
   onFocus: (id: string) => void;
-  isNarrow: boolean;
 }
 
-/** Return the entities of a path, in their order. */
-export function stationsOf(path: Path): string[] {
-  const [first] = path.hops;
-  return first ? [first.source, ...path.hops.map((hop) => hop.target)] : [];
-}
-
-/** Two entities, the paths between them, and the one that is drawn. */
-export function PathPanel({ atlas, way, onChoose, onFocus, isNarrow }: PathPanelProps) {
-  void atlas.version.value;
+/** Two entities, and the paths between them as lines to read, each step with its sentence. */
+export function PathPanel({ way, nameOf, onChoose, onFocus }: PathPanelProps) {
   const words = t.value.graph;
-  const nameOf = (id: string) => atlas.entities.get(id)?.name ?? "";
   const names = [nameOf(way.from), nameOf(way.to)];
   const isAsked = names.every(Boolean) && way.from !== way.to;
-  const found = useLoaded(isAsked ? JSON.stringify([workspace.value, ...names]) : "", (signal) =>
+  const wanted = isAsked ? JSON.stringify([workspace.value, ...names, revision.value]) : "";
+  const found = useLoaded(wanted, (signal) =>
     take(
       api.POST("/api/v1/workspaces/{workspace}/paths", {
         params: { path: { workspace: workspace.value } },
@@ -47,11 +40,15 @@ export function PathPanel({ atlas, way, onChoose, onFocus, isNarrow }: PathPanel
     ),
   );
   const paths = found.data?.paths ?? [];
+  const sentences = new Map(
+    (found.data?.sentences ?? []).map((stated) => [keyOf(stated), stated] as const),
+  );
   const chosen = paths[way.pick] ?? paths[0];
   const stations = chosen ? stationsOf(chosen) : [];
   const key = stations.join(" ");
   useEffect(() => {
     onChoose(stations);
+    return () => onChoose([]);
   }, [key]);
   const message = found.data ? words.pathsFound(paths.length) : "";
   useEffect(() => {
@@ -59,25 +56,16 @@ export function PathPanel({ atlas, way, onChoose, onFocus, isNarrow }: PathPanel
   }, [message]);
   return (
     <div class="stack">
-      <header class="row between">
-        <h2>{words.paths}</h2>
-        <IconButton
-          icon="close"
-          label={t.value.common.close}
-          onClick={() => ask({ from: null, to: null, pick: null })}
-        />
-      </header>
+      <h2>{words.paths}</h2>
       <div class="stack tight">
-        <Search
-          label={words.from}
-          initial={names[0] ?? ""}
-          onChoose={(id) => ask({ from: id, pick: null }, { replace: true })}
-        />
-        <Search
-          label={words.to}
-          initial={names[1] ?? ""}
-          onChoose={(id) => ask({ to: id, pick: null }, { replace: true })}
-        />
+        {(["from", "to"] as const).map((end, index) => (
+          <Search
+            key={end}
+            label={words[end]}
+            initial={names[index] ?? ""}
+            onChoose={(id) => ask({ [end]: id, path: 1, pick: null }, { replace: true })}
+          />
+        ))}
       </div>
       {!isAsked && <p class="small muted">{words.pathHint}</p>}
       {found.error && <ErrorState error={found.error} retry={found.reload} />}
@@ -95,64 +83,58 @@ export function PathPanel({ atlas, way, onChoose, onFocus, isNarrow }: PathPanel
                 checked={path === chosen}
                 onChange={() => ask({ pick: index }, { replace: true })}
               />
-              <PathWords path={path} />
-              <span class="faint small number" title={words.score}>
-                {Number.isInteger(path.score) ? count(path.score) : decimal(path.score, 2)}
-              </span>
+              <span class="break">{sayPath(path)}</span>
             </label>
           ))}
         </fieldset>
       )}
-      {isNarrow && chosen && <PathDrawing path={chosen} onFocus={onFocus} />}
+      {chosen && (
+        <ol class="steps" aria-label={words.steps}>
+          {chosen.hops.map((hop) => (
+            <li key={`${hop.source} ${hop.target}`}>
+              <p>
+                <End id={hop.source} name={hop.source_name} onFocus={onFocus} />{" "}
+                <span class="muted">{arrowed(hop)}</span>{" "}
+                <End id={hop.target} name={hop.target_name} onFocus={onFocus} />
+              </p>
+              <Quote stated={sentences.get(keyOf(edgeOf(hop)))} />
+            </li>
+          ))}
+        </ol>
+      )}
     </div>
   );
 }
 
-function PathWords({ path }: { path: Path }) {
+function End({ id, name, onFocus }: { id: string; name: string; onFocus: (id: string) => void }) {
   return (
-    <span class="path-words">
-      {path.hops.map((hop, index) => (
-        <span key={`${hop.source} ${hop.target}`}>
-          {index === 0 && <strong>{hop.source_name}</strong>}
-          <span class="faint small">
-            {` ${startOf(hop)} ${sayRelation(hop.relation)} ${endOf(hop)} `}
-          </span>
-          <strong>{hop.target_name}</strong>
-        </span>
-      ))}
-    </span>
+    <button type="button" class="link-button break" onClick={() => onFocus(id)}>
+      {name}
+    </button>
   );
 }
 
-type Hop = Path["hops"][number];
-
-function startOf(hop: Hop): string {
-  return hop.forward || isMutual(hop.relation) ? "–" : "←";
+function stationsOf(path: Path): string[] {
+  const [first] = path.hops;
+  return first ? [first.source, ...path.hops.map((hop) => hop.target)] : [];
 }
 
-function endOf(hop: Hop): string {
-  return hop.forward && !isMutual(hop.relation) ? "→" : "–";
+function arrowed({ relation, forward }: Hop): string {
+  const name = sayRelation(relation);
+  if (isMutual(relation)) return `– ${name} –`;
+  return forward ? `– ${name} →` : `← ${name} –`;
 }
 
-function PathDrawing({ path, onFocus }: { path: Path; onFocus: (id: string) => void }) {
-  const names = new Map<string, string>();
-  for (const hop of path.hops) {
-    names.set(hop.source, hop.source_name);
-    names.set(hop.target, hop.target_name);
-  }
-  const [start = ""] = names.keys();
-  return (
-    <SmallGraph
-      ariaLabel={path.text}
-      nodes={[...names].map(([id, label]) => ({ id, label, isStart: id === start }))}
-      edges={path.hops.map((hop) => ({
-        id: `${hop.source} ${hop.target}`,
-        source: hop.forward ? hop.source : hop.target,
-        target: hop.forward ? hop.target : hop.source,
-        label: sayRelation(hop.relation),
-        isMutual: isMutual(hop.relation),
-      }))}
-      onNode={onFocus}
-    />
-  );
+function sayPath({ hops }: Path): string {
+  const [first] = hops;
+  const steps = hops.map((hop) => `${arrowed(hop)} ${hop.target_name}`);
+  return [first?.source_name ?? "", ...steps].join(" ");
+}
+
+function edgeOf({ source, target, relation, forward }: Hop) {
+  return forward ? { source, relation, target } : { source: target, relation, target: source };
+}
+
+function keyOf({ source, relation, target }: Pick<Stated, "source" | "relation" | "target">) {
+  return [source, relation, target].join("\n");
 }

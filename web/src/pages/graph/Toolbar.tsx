@@ -1,91 +1,147 @@
 import type { RefObject } from "preact";
+import { useEffect, useState } from "preact/hooks";
 import { Button, IconButton } from "../../components/Button";
 import { Menu } from "../../components/Menu";
 import { t } from "../../i18n";
-import { ask } from "./asked";
-import type { Atlas, Community } from "./atlas";
-import { Filters } from "./Filters";
+import { go, linkTo, place, workspace } from "../../state/location";
+import { ask, asked, NO_PATH, VIEWS } from "./asked";
+import { isListOpen } from "./Corrections";
+import type { Kind } from "./exporting";
 import { Search } from "./Search";
+import { readViews, removeView, saved, saveView, takePlaces } from "./views";
 
 interface ToolbarProps {
-  atlas: Atlas;
   field: RefObject<HTMLInputElement | null>;
-  isTable: boolean;
-  canDraw: boolean;
-  onChoose: (id: string) => void;
-  onPath: () => void;
-  onExport: (kind: "png" | "svg" | "graphml") => unknown;
+  onFocus: (id: string) => void;
+  onExport: (kind: Kind) => unknown;
 }
 
-/** What can be done with the map. */
-export function Toolbar(props: ToolbarProps) {
+/** The views of the graph, its search, and what can be done. */
+export function Toolbar({ field, onFocus, onExport }: ToolbarProps) {
   const words = t.value.graph;
-  const kinds = props.isTable ? (["graphml"] as const) : (["png", "svg", "graphml"] as const);
+  const { view, way } = asked.value;
+  const kinds = view === "map" ? (["png", "svg", "graphml"] as const) : (["graphml"] as const);
   return (
-    <div class="map-toolbar" role="toolbar" aria-label={words.tools}>
-      <Search label={words.search} onChoose={props.onChoose} field={props.field} />
-      <div class="row map-tools">
-        <Filters atlas={props.atlas} />
-        <IconButton icon="route" label={words.findPath} onClick={props.onPath} />
-        {props.canDraw && (
-          <IconButton
-            icon="table"
-            label={words.table}
-            pressed={props.isTable}
-            onClick={() => ask({ view: props.isTable ? "map" : "table" })}
+    <div class="map-toolbar">
+      <nav class="map-views" aria-label={words.views}>
+        {VIEWS.map((name) => (
+          <button
+            key={name}
+            type="button"
+            aria-current={view === name ? "page" : undefined}
+            onClick={() => ask({ view: name === "map" ? null : name, at: null })}
+          >
+            {words.viewNames[name]}
+          </button>
+        ))}
+      </nav>
+      {view !== "communities" && (
+        <>
+          <Search
+            label={words.search}
+            field={field}
+            onChoose={onFocus}
+            onPhrase={(q) => ask({ q, focus: null, at: null, ...NO_PATH })}
           />
-        )}
-        <Menu
-          label={words.export}
-          icon="download"
-          side="right"
-          content={(close) => (
-            <div class="menu-list">
-              {kinds.map((kind) => (
-                <Button
-                  key={kind}
-                  kind="quiet"
-                  onClick={async () => {
-                    await props.onExport(kind);
-                    close();
-                  }}
-                >
-                  {words.exports[kind]}
-                </Button>
-              ))}
-            </div>
-          )}
-        />
-      </div>
+          <div class="row map-tools">
+            <IconButton
+              icon="route"
+              label={words.findPath}
+              pressed={way !== null}
+              onClick={() => ask(way ? NO_PATH : { path: 1, from: asked.value.focus, pick: null })}
+            />
+            <SavedViews />
+            <IconButton
+              icon="history"
+              label={words.corrections}
+              onClick={() => {
+                isListOpen.value = true;
+              }}
+            />
+            <Menu
+              label={words.export}
+              icon="download"
+              side="right"
+              content={(close) => (
+                <div class="menu-list">
+                  {kinds.map((kind) => (
+                    <Button
+                      key={kind}
+                      kind="quiet"
+                      onClick={async () => {
+                        await onExport(kind);
+                        close();
+                      }}
+                    >
+                      {words.exports[kind]}
+                    </Button>
+                  ))}
+                </div>
+              )}
+            />
+          </div>
+        </>
+      )}
     </div>
   );
 }
 
-/** Where one is: from all communities down to the one in view. */
-export function Crumbs({ chain }: { chain: readonly Community[] }) {
+/** Views that were saved in this browser; each has an address that can be shared. */
+function SavedViews() {
   const words = t.value.graph;
+  const [name, setName] = useState("");
+  const here = workspace.value;
+  useEffect(() => readViews(here), [here]);
   return (
-    <nav class="crumbs map-crumbs" aria-label={words.where}>
-      <button
-        type="button"
-        class="link-button"
-        aria-current={chain.length === 0 ? "location" : undefined}
-        onClick={() => ask({ c: null, at: null, focus: null })}
-      >
-        {words.overview}
-      </button>
-      {chain.map((community, index) => (
-        <button
-          key={community.id}
-          type="button"
-          class="link-button clip"
-          title={community.title}
-          aria-current={index === chain.length - 1 ? "location" : undefined}
-          onClick={() => ask({ c: community.id, at: null, focus: null })}
-        >
-          {community.title}
-        </button>
-      ))}
-    </nav>
+    <Menu
+      label={words.savedViews}
+      icon="tag"
+      side="right"
+      content={(close) => (
+        <div class="stack saved-views">
+          {saved.value.length === 0 && <p class="small muted">{words.noViews}</p>}
+          <ul>
+            {saved.value.map((view) => (
+              <li key={view.name} class="row between">
+                <button
+                  type="button"
+                  class="link-button break"
+                  onClick={() => {
+                    takePlaces(view);
+                    go(linkTo("graph", Object.fromEntries(new URLSearchParams(view.query))));
+                    close();
+                  }}
+                >
+                  {view.name}
+                </button>
+                <IconButton
+                  icon="delete"
+                  label={words.removeView(view.name)}
+                  onClick={() => removeView(here, view.name)}
+                />
+              </li>
+            ))}
+          </ul>
+          <form
+            class="row"
+            onSubmit={(event) => {
+              event.preventDefault();
+              if (name.trim()) saveView(here, name.trim(), place.value.query.toString());
+              setName("");
+            }}
+          >
+            <input
+              aria-label={words.viewName}
+              placeholder={words.viewName}
+              value={name}
+              onInput={(event) => setName(event.currentTarget.value)}
+            />
+            <Button type="submit" kind="main" disabled={!name.trim()}>
+              {words.saveView}
+            </Button>
+          </form>
+        </div>
+      )}
+    />
   );
 }

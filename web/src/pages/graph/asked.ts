@@ -1,16 +1,23 @@
-/** What the address says of the map: where one looks, what stands out, what is left out. */
+/** What the address says of the graph: what is shown, what stands out, what is left out. */
 
 import { computed } from "@preact/signals";
+import type { View } from "../../components/graph/canvas";
 import { place, type Query, setQuery } from "../../state/location";
+
+export const VIEWS = ["map", "communities", "table"] as const;
 
 export interface Filter {
   types: readonly string[];
   relations: readonly string[];
-  weight: number;
+  community: string;
   document: string;
+  coOccurrence: boolean;
+  /** Whether dates, numbers and files are shown, too. */
+  minor: boolean;
 }
 
 export interface Way {
+  /** An end that is not chosen yet is empty. */
   from: string;
   to: string;
   /** Which of the paths is drawn, from 0 on. */
@@ -18,26 +25,27 @@ export interface Way {
 }
 
 export interface Asked {
-  /** The community that one is in; empty above all. */
-  community: string;
+  view: (typeof VIEWS)[number];
   /** The entity that stands out. */
   focus: string;
-  /** Entities whose neighbours were added, and how often. */
+  /** Entities whose neighbours were added. */
   expanded: readonly string[];
-  /** Null while no path is sought; an end that is not chosen yet is empty. */
+  /** Null while no path is sought. */
   way: Way | null;
   filter: Filter;
-  view: "map" | "table" | "";
-  /** Communities of the topmost level, at most. */
-  circles: number;
-  /** Entities of the community one is in, at most. */
-  entities: number;
-  /** Where one looks: x, y and pixels for each step of the map. */
-  at: readonly [number, number, number] | null;
+  /** Entities at most. */
+  limit: number;
+  /** How far the local view of the focus reaches, in relations; 0 without one. */
+  depth: number;
+  /** Whether the local view has entities with very many neighbours. */
+  hubs: boolean;
+  /** A phrase whose entities are shown alone. */
+  phrase: string;
+  at: View | null;
 }
 
-export const FEWEST_CIRCLES = 60;
-export const FEWEST_ENTITIES = 30;
+export const FIRST = 150;
+export const STEPS = [FIRST, 300, 1_000, 2_000];
 
 /** Lists stand in the address as names between commas, each written so that it has none itself; a
  * name that is empty is `%`. */
@@ -61,28 +69,31 @@ function readNumber(text: string | null, least: number, most: number): number {
 
 /** Read what an address asks for; what makes no sense is as if it were not there. */
 export function readAsked(query: URLSearchParams): Asked {
-  const at = (query.get("at") ?? "").split(",").map(Number);
+  const text = (name: string) => query.get(name) ?? "";
+  const at = text("at").split(",").map(Number);
   const [x = Number.NaN, y = Number.NaN, scale = Number.NaN] = at;
-  const [from, to] = [query.get("from"), query.get("to")];
-  const view = query.get("view");
+  const [from, to] = [text("from"), text("to")];
   return {
-    community: query.get("c") ?? "",
-    focus: query.get("focus") ?? "",
+    view: VIEWS.find((name) => name === query.get("view")) ?? "map",
+    focus: text("focus"),
     expanded: readList(query.get("more")),
     way:
-      from === null && to === null
-        ? null
-        : { from: from ?? "", to: to ?? "", pick: readNumber(query.get("pick"), 0, 50) },
+      from || to || query.has("path")
+        ? { from, to, pick: readNumber(query.get("pick"), 0, 50) }
+        : null,
     filter: {
       types: readList(query.get("types")),
       relations: readList(query.get("relations")),
-      weight: readNumber(query.get("weight"), 0, 1e9),
-      document: query.get("document") ?? "",
+      community: text("c"),
+      document: text("document"),
+      coOccurrence: query.has("co"),
+      minor: query.has("minor"),
     },
-    view: view === "map" || view === "table" ? view : "",
-    circles: readNumber(query.get("circles"), FEWEST_CIRCLES, 500),
-    entities: readNumber(query.get("entities"), FEWEST_ENTITIES, 2_000),
-    at: at.length === 3 && at.every(Number.isFinite) && scale > 0 ? [x, y, scale] : null,
+    limit: readNumber(query.get("limit"), FIRST, 2_000),
+    depth: readNumber(query.get("depth"), 0, 3),
+    hubs: query.get("hubs") !== "0",
+    phrase: text("q"),
+    at: at.length === 3 && at.every(Number.isFinite) && scale > 0 ? { x, y, scale } : null,
   };
 }
 
@@ -93,9 +104,20 @@ export function ask(change: Query, options: { replace?: boolean } = {}): void {
   setQuery(change, options);
 }
 
-/** Return what says that nothing is left out any more. */
-export const NO_FILTER: Query = { types: null, relations: null, weight: null, document: null };
+/** What says that nothing is left out any more. */
+export const NO_FILTER: Query = {
+  types: null,
+  relations: null,
+  c: null,
+  document: null,
+  q: null,
+  at: null,
+};
 
-export function isFiltering({ types, relations, weight, document }: Filter): boolean {
-  return types.length > 0 || relations.length > 0 || weight > 0 || document !== "";
+/** What leads out of a path, and of a local view. */
+export const NO_PATH: Query = { path: null, from: null, to: null, pick: null };
+export const NOT_LOCAL: Query = { depth: null, hubs: null };
+
+export function isFiltering({ types, relations, community, document }: Filter): boolean {
+  return types.length > 0 || relations.length > 0 || community !== "" || document !== "";
 }

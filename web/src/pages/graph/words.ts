@@ -1,4 +1,4 @@
-/** Words of the graph that come from the index: relations and types that Knotwork itself names. */
+/** Words of the graph that come from the index: relations that Knotwork itself names. */
 
 import { t } from "../../i18n";
 
@@ -10,9 +10,4 @@ export function sayRelation(name: string): string {
 /** Return whether a relation has no direction: its ends co-occur, and no more is known. */
 export function isMutual(name: string): boolean {
   return name === "co-occurs with";
-}
-
-/** Return the label of a type of entities. */
-export function sayType(type: string): string {
-  return t.value.graph.typeNames[type] ?? type;
 }

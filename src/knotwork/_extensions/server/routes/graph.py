@@ -8,7 +8,7 @@ from __future__ import annotations
 import secrets
 import shutil
 from collections import defaultdict
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -24,14 +24,7 @@ from knotwork._extensions.graphs.graph_import.formats import list_files
 from knotwork._extensions.graphs.graph_import.graph_importer import graph_root
 from knotwork._extensions.graphs.shapes import COMMUNITY, SUBGRAPH, describe_communities
 from knotwork._extensions.server.access import ReadWorkspace, Routes, Server, WriteWorkspace
-from knotwork._extensions.server.graph_map import (
-    NOWHERE,
-    GraphMap,
-    Keys,
-    Mask,
-    Names,
-    count_members,
-)
+from knotwork._extensions.server.graph_map import GraphMap, Ints, Mask, Names
 from knotwork._extensions.server.job_runner import hide_folder
 from knotwork._extensions.server.job_store import Job
 from knotwork._extensions.server.private_files import make_private_folder
@@ -47,12 +40,27 @@ from knotwork._extensions.server.workspaces import INCOMPLETE_PREFIX, Workspace
 from knotwork._indexing.communities.index_reports import Topic, topics_within
 from knotwork._indexing.resolution.resolver import SameNames
 from knotwork._knowledge_base import KnowledgeBase
-from knotwork._retrieval.entity_lookup import Dossier, DossierPassage, read_dossier
+from knotwork._retrieval.chunk_entities import read_merged_entities, read_merged_entities_of
+from knotwork._retrieval.entity_lookup import (
+    Dossier,
+    DossierPassage,
+    find_supports,
+    read_dossier,
+)
 from knotwork._shapes.base import Json, Shape, View, typed
 from knotwork._shapes.results import PATH
-from knotwork._stores.base import LedgerEntry
-from knotwork.errors import InvalidRequest, LoadError, NotFound
-from knotwork.records import GRAPH_URI, CommunityReport, Edge, Entity, QueryResult, content_id
+from knotwork._stores.base import LedgerEntry, Store
+from knotwork.errors import InvalidRequest, LoadError, NotFound, RetrievalError
+from knotwork.records import (
+    CO_OCCURRENCE_RELATION,
+    GRAPH_URI,
+    Edge,
+    Entity,
+    QueryResult,
+    Span,
+    content_id,
+    relation_edge_type,
+)
 
 MOST_RELATIONS = 2_000
 MOST_SEEDS = 50
@@ -87,7 +95,20 @@ class StatementRequest(RequestModel):
     timeout_s: float = Field(10.0, gt=0, le=60)
 
 
-PATH_LIST = Shape("PathList", None, "Paths, best first.", paths=PATH.many)
+STATED = Shape(
+    "StatedShape",
+    None,
+    "The sentence of a document that states a relation.",
+    **typed(str, "source relation target text document_id title"),
+    span=Span,
+)
+PATH_LIST = Shape(
+    "PathList",
+    None,
+    "Paths, best first, and the sentences that state their relations.",
+    paths=PATH.many,
+    sentences=STATED.many,
+)
 COMMUNITY_LIST = Shape(
     "CommunityList",
     None,
@@ -148,7 +169,15 @@ def find_entities(
 @router.post("/workspaces/{workspace}/paths")
 def find_paths(workspace: ReadWorkspace, asked: PathsRequest) -> Annotated[Json, PATH_LIST]:
     """Find the shortest paths between two entities, each relation with a passage that states it."""
-    return PATH_LIST(paths=workspace.base.graph.shortest_paths(*asked.names, limit=asked.limit))
+    paths = workspace.base.graph.shortest_paths(*asked.names, limit=asked.limit)
+    edges = {}
+    for hop in (hop for path in paths for hop in path.hops):
+        ends = (hop.source, hop.target) if hop.forward else (hop.target, hop.source)
+        kind = relation_edge_type(hop.relation)
+        edge = Edge(ends[0], kind, ends[1], relation=hop.relation, chunks=(hop.chunk_id,))
+        edges[ends[0], hop.relation, ends[1]] = edge
+    sentences = read_sentences(workspace.base.store, list(edges.values()))
+    return PATH_LIST(paths=paths, sentences=[found for found in sentences if found])
 
 
 @router.get("/workspaces/{workspace}/names")
@@ -247,11 +276,68 @@ def search_entities(base: KnowledgeBase, name: str, *, limit: int) -> list[Entit
         part = {"part": name.strip().lower(), "most": limit}
         named = base.graph.cypher(_NAME_CONTAINS, part, row_limit=limit)
         ids += [str(row[0]) for row in named.rows]
+    merged = read_merged_entities(store)
+    ids = [merged.canonical(key) for key in ids]
     found = store.graph.entities(ids)
     known = (found[i] for i in dict.fromkeys(ids) if i in found)
     entities = [entity for entity in known if not entity.is_keyword]
     wanted = name.strip().casefold()
     return sorted(entities, key=lambda entity: entity.name.casefold() != wanted)[:limit]
+
+
+def read_sentences(store: Store, edges: Sequence[Edge]) -> list[Json | None]:
+    """Return the sentence that states each relation, in the shape `STATED`; None without one."""
+    supports = find_supports(store, edges)
+    chunks = store.documents.chunks({support.chunk_id for support in supports if support})
+    sentences: list[Json | None] = []
+    for edge, support in zip(edges, supports, strict=True):
+        chunk = chunks.get(support.chunk_id) if support else None
+        if support is None or chunk is None:
+            sentences.append(None)
+            continue
+        start, end = (offset - chunk.span.start for offset in support.span)
+        sentences.append(
+            STATED(
+                source=edge.source,
+                relation=edge.relation,
+                target=edge.target,
+                text=chunk.text[max(start, 0) : end],
+                document_id=chunk.document_id,
+                title=chunk.document_title,
+                span=support.span,
+            )
+        )
+    return sentences
+
+
+_PHRASE_RETRIEVER = "dynamic_cypher(translator=rules)"
+"""Writes a query by rules, without a model."""
+_LEAST_SURE = 0.5
+"""Smallest confidence of a query for a phrase; below it, entities are found by name."""
+
+
+def find_by_phrase(
+    base: KnowledgeBase, phrase: str, *, limit: int
+) -> tuple[str, list[Entity]] | None:
+    """Return the query that rules make of a phrase and the entities that it finds.
+
+    The result is None if no rule fits, or if the query finds no entities.
+    """
+    try:
+        results = base.search(phrase, retriever=_PHRASE_RETRIEVER, k=1).results
+    except RetrievalError:
+        return None
+    best = next((result for result in results if result.confidence >= _LEAST_SURE), None)
+    if best is None:
+        return None
+    cells = [cell for row in best.rows for cell in row]
+    ids = dict.fromkeys(
+        str(cell["id"]) for cell in cells if isinstance(cell, dict) and "id" in cell
+    )
+    merged = read_merged_entities(base.store)
+    known = base.store.graph.entities([merged.canonical(key) for key in ids])
+    entities = [entity for entity in known.values() if not entity.is_keyword]
+    return (best.statement, entities[:limit]) if entities else None
 
 
 GraphFormatName = Literal["table", "graphml", "turtle", "ntriples", "nquads", "trig"]
@@ -355,11 +441,19 @@ def _imported_graphs(workspace: Workspace) -> dict[str, list[LedgerEntry]]:
     return found
 
 
-MOST_NEIGHBOURS = 30
+MOST_NEIGHBOURS = 300
 MOST_KNOWN = 2_000
 MOST_NODES = 2_000
 MOST_EDGES = 4_000
-MOST_CIRCLES = 500
+_MOST_FACETS = 40
+_MOST_MERGED = 12
+_MOST_AT_FIRST = 150
+_FEWEST_AT_FIRST = 60
+_EDGES_FOR_EACH = 4
+"""Relations drawn per entity."""
+_FEWEST_OF_HUB = 10
+_SHARE_OF_HUBS = 0.02
+"""A hub is one of this share of the entities, those with most neighbours."""
 
 EntityId = Annotated[str, Field(min_length=1, max_length=40)]
 Position = Annotated[int, Field(ge=0)]
@@ -367,36 +461,39 @@ NameFilter = Annotated[list[Annotated[str, Field(max_length=500)]], Field(max_le
 
 
 class FilterFields(RequestModel):
-    """Filters of a map; the defaults select everything."""
+    """Filters of a map; the defaults select everything that documents state."""
 
     types: NameFilter = Field(default_factory=list, description="Types of entities.")
     relations: NameFilter = Field(default_factory=list, description="Names of relations.")
-    weight: float = Field(default=0.0, ge=0, le=1e9, description="Minimum weight of relations.")
     document: str = Field(default="", max_length=40, description="Only entities in this document.")
+    community: str = Field(default="", max_length=40, description="Only entities in it.")
+    co_occurrence: bool = Field(default=False, description="Whether to include co-occurrences.")
 
 
-class LevelQuery(FilterFields):
-    """Show a level of the map."""
+class MapQuery(FilterFields):
+    """Show the most important entities of the map."""
 
-    level: int = Field(0, ge=0, le=100, description="0 is the top level.")
-    limit: int = Field(60, ge=1, le=MOST_CIRCLES, description="Maximum of communities.")
-
-
-class CommunityQuery(FilterFields):
-    """Show the content of a community."""
-
-    limit: int = Field(30, ge=1, le=MOST_NODES, description="Maximum of entities.")
+    minor: bool = Field(
+        default=False,
+        description="Whether to include dates, numbers, file names and entities without a type "
+        "that one passage mentions.",
+    )
+    limit: int = Field(_MOST_AT_FIRST, ge=1, le=MOST_NODES, description="Maximum of entities.")
 
 
 class NeighboursRequest(FilterFields):
-    """Find the strongest neighbours of an entity that are not drawn yet."""
+    """Walk the map around entities."""
 
-    entity: EntityId
+    entities: Annotated[list[EntityId], Field(min_length=1, max_length=MOST_SEEDS)]
     known: Annotated[list[EntityId], Field(max_length=MOST_KNOWN)] = Field(
         default_factory=list,
         description="Entities already drawn: not returned, but relations to them are.",
     )
-    limit: int = Field(MOST_NEIGHBOURS, ge=1, le=MOST_NEIGHBOURS)
+    depth: int = Field(1, ge=1, le=3, description="Maximum distance, in relations.")
+    hubs: bool = Field(
+        default=True, description="Whether to include entities with unusually many neighbours."
+    )
+    limit: int = Field(30, ge=1, le=MOST_NEIGHBOURS, description="Maximum of entities.")
 
 
 class EntitiesRequest(FilterFields):
@@ -405,39 +502,26 @@ class EntitiesRequest(FilterFields):
     entities: Annotated[list[EntityId], Field(min_length=1, max_length=MOST_KNOWN)]
 
 
-CIRCLES = Shape(
-    "CircleColumns",
-    None,
-    "Communities: ``x``, ``y`` and ``radius`` on the map; ``size`` counts entities, ``matching`` "
-    "those that match the filters, ``children`` the communities of the next level inside.",
-    **typed(list[str], "id title"),
-    **typed(list[int], "level size matching children"),
-    parent=list[str | None],
-    **typed(list[float], "x y radius"),
-)
-LINKS = Shape(
-    "LinkColumns",
-    None,
-    "Links between communities: positions in their list, and the total weight of relations.",
-    **typed(list[Position], "source target"),
-    weight=list[float],
-)
 PLACES = Shape(
     "EntityColumns",
     None,
-    "Entities with position, number of passages that mention them, and lowest community.",
+    "Entities with position, number of passages that mention them, number of entities that they "
+    "have a stated relation with, community of the topmost level, and distance from the entities "
+    "asked for, in relations.",
     **typed(list[str], "id name type"),
-    **typed(list[float], "x y"),
-    chunks=list[int],
+    **typed(list[float], "x y importance"),
+    **typed(list[int], "chunks degree step"),
     community=list[str | None],
 )
 EDGES = Shape(
     "EdgeColumns",
     None,
     "Relations, strongest first. ``source`` and ``target`` are positions in the list of entities "
-    "followed by ``anchors``; ``relation`` is a position in ``relations``.",
+    "followed by ``anchors``; ``relation`` is a position in ``relations``; ``stated`` is false for "
+    "co-occurrences.",
     **typed(list[Position], "source target relation"),
     weight=list[float],
+    stated=list[bool],
     **typed(list[str], "relations anchors"),
 )
 FACET = Shape("Facet", None, "A value to filter by, with its count.", name=str, count=int)
@@ -448,87 +532,70 @@ FACETS = Shape(
     values=FACET.many,
     total=int,
 )
-LEVEL = Shape(
-    "LevelShape",
-    None,
-    "A level of communities; half of its entities are in communities of at least ``radius``.",
-    **typed(int, "level communities"),
-    radius=float,
-)
-OVERVIEW = Shape(
-    "Overview",
-    None,
-    "A level of the map: the largest communities and the strongest links among them.",
-    **typed(str, "key order"),
-    is_current=bool,
-    radius=float,
-    **typed(int, "entities relations level total links_total"),
-    levels=LEVEL.many,
-    communities=CIRCLES.json,
-    links=LINKS.json,
-    **typed(FACETS.json, "types relation_names"),
-)
 ANCESTOR = Shape(
     "AncestorShape",
     None,
-    "A community that contains an entity or another community.",
+    "A community that contains an entity, or entities of the map; ``count`` is their number.",
     **typed(str, "id title"),
-    level=int,
+    **typed(int, "level count"),
 )
 PART = Shape(
     "PartShape",
     None,
-    "Entities with the relations among them, and the totals they were taken from.",
+    "Entities with the relations among them, and the totals they were taken from. "
+    "``co_occurrences`` counts the co-occurrences among them, shown or not, and ``merged`` has the "
+    "ids of those that were asked for by another one.",
     entities=PLACES.json,
-    **typed(int, "entities_total edges_total"),
-    order=str,
+    merged=dict[str, str],
+    **typed(int, "entities_total edges_total co_occurrences"),
     edges=EDGES.json,
 )
-OPENED = Shape(
-    "CommunityView",
+OVERVIEW = Shape(
+    "Overview",
     None,
-    "The content of a community: its children, its most important entities, and the facets.",
-    **typed(str, "key summary"),
-    **typed(CIRCLES.json, "circle children"),
-    around=ANCESTOR.many,
-    **typed(int, "children_total links_total"),
-    links=LINKS.json,
+    "The most important entities of a graph, and the values to filter by. ``total`` is the number "
+    "of entities that pass the filters, and ``communities`` are the largest of the topmost level.",
+    key=str,
+    is_current=Annotated[bool, "False if the documents changed after the communities were built."],
+    **typed(int, "entities relations total"),
     part=PART.json,
+    communities=ANCESTOR.many,
     **typed(FACETS.json, "types relation_names"),
 )
 ROW = View(
     "RelationRow",
     Edge,
     "A relation of an entity; ``forward`` is true if the entity is its source.",
-    "relation forward other other_name other_type weight chunks",
+    "relation forward other other_name other_type weight stated",
     forward=bool,
     **typed(str, "other other_name other_type"),
+    stated=STATED.json | None,
 )
 DOSSIER = Shape(
     "EntityDetails",
     Dossier,
     "The details of an entity; ``x`` and ``y`` are null if it is not on the map.",
-    "id=entity.id name=entity.name type=entity.type names description description_source x y "
-    "communities relations relations_total sources=passages sources_total=entity.chunk_count",
+    "id=entity.id name=entity.name type names description description_source x y "
+    "communities relations relations_total sources=passages sources_total",
+    type=str,
+    names=list[str],
     **typed(float | None, "x y"),
     communities=ANCESTOR.many,
     relations=ROW.many,
-    relations_total=int,
+    **typed(int, "relations_total sources_total"),
     sources=list[DossierPassage],
+)
+FOUND = Shape(
+    "MapSearch",
+    None,
+    "The entities that a phrase means. ``statement`` is the Cypher query that found them, empty if "
+    "they were found by name.",
+    statement=str,
+    entities=ENTITY.many,
 )
 PartJson = Annotated[Json, PART]
 
-
-CommunityId = Annotated[str, InPath(max_length=40)]
 _NOT_MODIFIED: dict[int | str, dict[str, Any]] = {304: {"description": "Not modified."}}
-_LINKS_FOR_EACH = 3
-"""Links drawn per community."""
-
-_EDGES_FOR_EACH = 3
-"""Relations drawn per entity."""
-
-_FEWEST_EDGES = 90
-_MOST_FACETS = 40
 
 
 @router.get("/workspaces/{workspace}/graph", responses=_NOT_MODIFIED)
@@ -536,125 +603,58 @@ def show_map(
     workspace: ReadWorkspace,
     request: Request,
     response: Response,
-    asked: Annotated[LevelQuery, Query()],
+    asked: Annotated[MapQuery, Query()],
 ) -> Annotated[Json, OVERVIEW] | Response:
-    """Return a level of the map: its largest communities with their positions and links.
+    """Return the most important entities of the graph, with positions and relations.
 
-    The map is built once for each state of the communities, and cached.
+    Without filters these are entities with a type or two passages, and no dates, numbers or file
+    names; 60 of them, and up to `limit` if they are related to one of these.
     """
-
-    def read() -> Json:
-        view = _View(workspace, asked)
-        drawn = view.map
-        if asked.level and asked.level >= drawn.levels:
-            raise InvalidRequest(
-                f"The map has no level {asked.level}.",
-                fix=f"Use a level from 0 (the top level) to {max(drawn.levels - 1, 0)}.",
-            )
-        has_children = np.isin(np.arange(len(drawn.community_levels)), drawn.community_parents)
-        is_above = (drawn.community_levels < asked.level) & ~has_children
-        places = np.flatnonzero((drawn.community_levels == asked.level) | is_above)
-        shown = view.largest(places, asked.limit)
-        links, links_total = view.links(shown, limit=_LINKS_FOR_EACH * asked.limit)
-        types, relations = view.facets()
-        return OVERVIEW(
-            key=drawn.key,
-            is_current=workspace.base.communities.is_current(),
-            radius=round(float(drawn.radius), 2),
-            entities=len(drawn.entity_keys),
-            relations=len(drawn.edge_sources),
-            levels=[_describe_level(drawn, number) for number in range(drawn.levels)],
-            level=asked.level,
-            communities=view.circles(shown),
-            total=len(places),
-            order="size",
-            links=links,
-            links_total=links_total,
-            types=types,
-            relation_names=relations,
-        )
-
-    return _cached_response(workspace, request, response, read, keeps=True)
-
-
-@router.get("/workspaces/{workspace}/graph/communities/{community}", responses=_NOT_MODIFIED)
-def open_community(
-    workspace: ReadWorkspace,
-    request: Request,
-    response: Response,
-    asked: Annotated[CommunityQuery, Query()],
-    community: CommunityId,
-) -> Annotated[Json, OPENED] | Response:
-    """Return the content of a community: its child communities and most important entities."""
-
-    def read() -> Json:
-        view = _View(workspace, asked)
-        drawn = view.map
-        place = drawn.find_community(community)
-        if place is None:
-            raise NotFound(
-                f"The community `{community}` is not on the map.",
-                fix="List communities: GET …/graph",
-            )
-        children = np.flatnonzero(drawn.community_parents == place)
-        inner = view.largest(children, MOST_CIRCLES)
-        links, links_total = view.links(inner, limit=_LINKS_FOR_EACH * len(inner))
-        inside = drawn.inside(place)
-        types, relations = view.facets(inside)
-        fitting = inside[view.entities[inside]]
-        importance = drawn.importance[int(drawn.community_levels[place])][fitting]
-        edges = min(max(_EDGES_FOR_EACH * asked.limit, _FEWEST_EDGES), MOST_EDGES)
-        report = view.reports([place]).get(place)
-        return OPENED(
-            key=drawn.key,
-            circle=view.circles([place]),
-            summary=report.summary if report else "",
-            around=view.ancestors(drawn.around(place)),
-            children=view.circles(inner),
-            children_total=len(children),
-            links=links,
-            links_total=links_total,
-            part=view.part(
-                _highest(fitting, importance, asked.limit),
-                total=len(fitting),
-                order="importance",
-                edge_limit=edges,
-            ),
-            types=types,
-            relation_names=relations,
-        )
-
-    return _cached_response(workspace, request, response, read)
+    store = workspace.base.store
+    drawn = workspace.map.current(store)
+    tag = f'W/"{content_id(drawn.key, str(store.generation()), str(request.url.query))}"'
+    headers = {"ETag": tag, "Cache-Control": "private, no-cache", "Vary": "Authorization"}
+    if tag in [part.strip() for part in request.headers.get("if-none-match", "").split(",")]:
+        return Response(status_code=304, headers=headers)
+    response.headers.update(headers)
+    view = _View(workspace, asked)
+    fitting = np.flatnonzero(view.entities & view.is_worthy(asked))
+    rank = drawn.importance[fitting] + drawn.is_pinned[fitting] * drawn.importance.max(initial=0)
+    shown = _highest(fitting, rank, asked.limit)
+    if not view.is_filtering:
+        shown = view.related(shown)
+    types, relations = view.facets()
+    return OVERVIEW(
+        key=drawn.key,
+        is_current=workspace.base.communities.is_current(),
+        entities=len(drawn.entity_keys),
+        relations=int(drawn.is_stated.sum()),
+        total=len(fitting),
+        part=view.part(shown, total=len(fitting)),
+        communities=view.communities(asked),
+        types=types,
+        relation_names=relations,
+    )
 
 
 @router.post("/workspaces/{workspace}/graph/neighbours")
 def find_neighbours(workspace: ReadWorkspace, asked: NeighboursRequest) -> PartJson:
-    """Return the strongest neighbours of an entity that are not drawn yet; ``entities_total`` is
+    """Return the entities around others, nearest and then strongest first; ``entities_total`` is
     the number of all of them.
     """
     view = _View(workspace, asked)
     drawn = view.map
-    places = drawn.find_entities([asked.entity])
+    places = drawn.find_entities(asked.entities)
     if not places:
         raise NotFound(
-            f"The entity `{asked.entity}` is not on the map.",
-            fix="If it was added after the last update: POST …/communities/refresh",
+            f"Unknown entity `{asked.entities[0]}`.",
+            fix="Its document may have been removed. Find entities: GET …/entities?name=…",
         )
-    entity = places[0]
-    known = [place for place in drawn.find_entities(asked.known) if place != entity]
-    edges = drawn.edges_at(entity)
-    edges = edges[view.edges[edges]]
-    others = drawn.edge_sources[edges] + drawn.edge_targets[edges] - entity
-    weights = np.bincount(others, weights=drawn.edge_weights[edges], minlength=1)
-    weights[[place for place in known if place < len(weights)]] = 0.0
-    found = np.flatnonzero(weights)
-    return view.part(
-        _highest(found, weights[found], asked.limit),
-        total=len(found),
-        order="weight",
-        edge_limit=_EDGES_FOR_EACH * (asked.limit + len(asked.known)),
-        known=[entity, *known],
-    )
+    known = [place for place in drawn.find_entities(asked.known) if place not in places]
+    steps = view.walk(places, depth=asked.depth, avoids_hubs=not asked.hubs)
+    found = [place for place in steps if place not in set(known) | set(places)]
+    shown = found[: asked.limit]
+    return view.part(shown, total=len(found), known=[*places, *known], steps=steps)
 
 
 @router.post("/workspaces/{workspace}/graph/entities")
@@ -664,7 +664,25 @@ def place_entities(workspace: ReadWorkspace, asked: EntitiesRequest) -> PartJson
     """
     view = _View(workspace, asked)
     places = list(dict.fromkeys(view.map.find_entities(asked.entities)))
-    return view.part(places, total=len(places), order="asked", edge_limit=MOST_EDGES)
+    canonical = view.map.canonical
+    merged = {key: canonical[key] for key in asked.entities if key in canonical}
+    return view.part(places, total=len(places)) | {"merged": merged}
+
+
+@router.get("/workspaces/{workspace}/graph/search")
+def search_map(
+    workspace: ReadWorkspace,
+    phrase: Annotated[str, Query(min_length=1, max_length=500)],
+    limit: Annotated[int, Query(ge=1, le=500)] = 100,
+) -> Annotated[Json, FOUND]:
+    """Find the entities that a phrase means, such as "people born in Tarnby", or else by name.
+
+    No model is called.
+    """
+    found = find_by_phrase(workspace.base, phrase, limit=limit)
+    if found is not None:
+        return FOUND(statement=found[0], entities=found[1])
+    return FOUND(statement="", entities=search_entities(workspace.base, phrase, limit=limit))
 
 
 @router.get("/workspaces/{workspace}/graph/entities/{entity}")
@@ -674,95 +692,121 @@ def show_entity(
     relations: Annotated[int, Query(ge=0, le=200)] = 50,
     sources: Annotated[int, Query(ge=0, le=50)] = 8,
 ) -> Annotated[Json, DOSSIER]:
-    """Return the details of an entity: its relations, and the passages that mention it."""
-    found = read_dossier(workspace.base.store, entity, relations=relations, passages=sources)
-    if found is None:
+    """Return the details of an entity: its relations, each with a sentence that states it, and the
+    passages that mention it. A merged entity has those of all its names.
+    """
+    store = workspace.base.store
+    view = _View(workspace, FilterFields(co_occurrence=True))
+    drawn = view.map
+    members = read_merged_entities_of(store, [entity]).members(entity)[:_MOST_MERGED]
+    read = [
+        read_dossier(store, member, relations=relations, passages=sources) for member in members
+    ]
+    dossiers = [dossier for dossier in read if dossier is not None]
+    if not dossiers:
         raise NotFound(
             f"Unknown entity `{entity}`.",
             fix="Its document may have been removed. Find entities: GET …/entities?name=…",
         )
-    view = _View(workspace, FilterFields())
-    drawn = view.map
+    first = dossiers[0]
+    edges = [edge for dossier in dossiers for edge in dossier.edges]
+    edges = [edge for edge in edges if not {edge.source, edge.target} <= set(members)]
+    edges.sort(key=lambda edge: edge.relation == CO_OCCURRENCE_RELATION)
+    others = {key: other for dossier in dossiers for key, other in dossier.others.items()}
+    sentences = read_sentences(store, edges[:relations])
     rows = []
-    for edge in found.edges:
-        other = found.others.get(edge.target if edge.source == entity else edge.source)
+    for edge, stated in zip(edges[:relations], sentences, strict=True):
+        forward = edge.source in members
+        other = others.get(edge.target if forward else edge.source)
         if other is not None:
             rows.append(
                 ROW(
                     edge,
-                    forward=edge.source == entity,
-                    other=other.id,
+                    forward=forward,
+                    other=drawn.canonical.get(other.id, other.id),
                     other_name=other.name,
                     other_type=other.type,
+                    stated=stated,
                 )
             )
-    x = y = None
-    around: list[int] = []
-    total = len(rows)
-    for place in drawn.find_entities([entity]):
-        x, y = drawn.entity_places[place].astype(float).round(2).tolist()
-        home = int(drawn.homes()[place])
-        around = [] if home == NOWHERE else [*drawn.around(home), home]
-        total = max(total, len(drawn.edges_at(place)))
+    passages = {source.chunk.id: source for one in dossiers for source in one.passages}
+    names = dict.fromkeys(name for one in dossiers for name in (one.entity.name, *one.names))
+    place = next(iter(drawn.find_entities([entity])), None)
+    held = store.capabilities.communities
+    inside = held.of_entities([first.entity.id]).get(first.entity.id, []) if held else []
+    found = held.communities(inside) if held else {}
+    titles = view.titles(inside)
+    x, y = (None, None) if place is None else drawn.entity_places[place].round(3).tolist()
     return DOSSIER(
-        found,
+        first,
+        type=next((one.entity.type for one in dossiers if one.entity.type), ""),
+        names=[name for name in names if name != first.entity.name],
         x=x,
         y=y,
-        communities=view.ancestors(around),
+        communities=[
+            ANCESTOR(id=key, title=titles[key], level=found[key].level, count=found[key].size)
+            for key in inside
+            if key in found
+        ],
         relations=rows,
-        relations_total=total,
+        relations_total=len(rows)
+        if place is None
+        else max(len(rows), len(drawn.edges_at([place]))),
+        sources=list(passages.values())[:sources],
+        sources_total=sum(one.entity.chunk_count for one in dossiers),
     )
-
-
-def _cached_response(
-    workspace: Workspace,
-    request: Request,
-    response: Response,
-    read: Callable[[], Json],
-    *,
-    keeps: bool = False,
-) -> Json | Response:
-    """Return a view of the map, or 304 if the client has the current version.
-
-    The entity tag is weak, and changes with the index and with the query. ``keeps`` stores the view
-    in the cache of the map.
-    """
-    store = workspace.base.store
-    key = workspace.map.current(store).key
-    tag = f'W/"{content_id(key, store.generation(), str(request.url.query))}"'
-    headers = {"ETag": tag, "Cache-Control": "private, no-cache", "Vary": "Authorization"}
-    if tag in [part.strip() for part in request.headers.get("if-none-match", "").split(",")]:
-        return Response(status_code=304, headers=headers)
-    found = workspace.map.recall(tag, read) if keeps else read()
-    response.headers.update(headers)
-    return found
 
 
 class _View:
     """The map of a workspace as a request filters it."""
 
     def __init__(self, workspace: Workspace, asked: FilterFields) -> None:
-        self._workspace = workspace
+        self._store = workspace.base.store
         self._asked = asked
-        self.map: GraphMap = workspace.map.current(workspace.base.store)
+        self.map: GraphMap = workspace.map.current(self._store)
 
     @property
-    def entities(self) -> Mask:
-        """The mask of the selected entities. Raises InvalidRequest for an unknown document."""
-        return self._selected[0]
-
-    @property
-    def edges(self) -> Mask:
-        """The mask of the selected relations, which are between selected entities."""
-        return self._selected[1]
+    def is_filtering(self) -> bool:
+        """Whether entities are chosen by type, relation, document or community."""
+        asked = self._asked
+        return bool(asked.types or asked.relations or asked.document or asked.community)
 
     @cached_property
-    def _selected(self) -> tuple[Mask, Mask]:
-        return self._select(self._asked.types, self._asked.relations)
+    def entities(self) -> Mask:
+        """The mask of the selected entities. Raises InvalidRequest for an unknown document or
+        community.
+        """
+        return self._select(self._asked.types, self._asked.relations, self._in_community)
+
+    @cached_property
+    def edges(self) -> Mask:
+        """The mask of the relations that are drawn."""
+        return self._edges(self._asked.relations)
+
+    def _edges(self, relations: Collection[str]) -> Mask:
+        drawn = self.map
+        edges = (
+            drawn.is_stated.copy()
+            if not self._asked.co_occurrence
+            else np.ones_like(drawn.is_stated)
+        )
+        if relations:
+            edges &= _matches_names(drawn.relations, relations)[drawn.edge_relations]
+        return edges
+
+    def is_worthy(self, asked: MapQuery) -> Mask:
+        """Return the mask of the entities that are shown without being asked for."""
+        drawn = self.map
+        if asked.minor:
+            return np.ones(len(drawn.entity_keys), dtype=np.bool_)
+        wanted = _matches_names(drawn.types, [name for name in asked.types if name])
+        is_known = drawn.is_typed | (drawn.entity_chunks > 1)
+        is_worthy: Mask = (is_known & ~drawn.is_minor) | wanted[drawn.entity_types]
+        return is_worthy | drawn.is_pinned
 
     @cached_property
     def _in_document(self) -> Mask | None:
-        document, store = self._asked.document, self._workspace.base.store
+        document, store = self._asked.document, self._store
         if not document:
             return None
         if not store.documents.documents([document]):
@@ -774,184 +818,168 @@ class _View:
         named = {mention.entity_id for found in mentions.values() for mention in found}
         return self._mask(self.map.find_entities(sorted(named)))
 
-    def circles(self, places: Sequence[int]) -> Json:
-        """Return communities with their titles, and the number of selected entities in each."""
-        drawn, parents = self.map, self.map.community_parents
-        laid = drawn.community_places[list(places)].astype(float).round(2)
-        fits = count_members(drawn.chains, drawn.community_levels, self.entities)
-        return CIRCLES(
-            id=[drawn.community_id(place) for place in places],
-            title=self._titles(places),
-            level=[int(drawn.community_levels[place]) for place in places],
-            parent=[
-                None if parents[place] < 0 else drawn.community_id(int(parents[place]))
-                for place in places
-            ],
-            x=laid[:, 0].tolist(),
-            y=laid[:, 1].tolist(),
-            radius=laid[:, 2].tolist(),
-            size=[int(drawn.community_sizes[place]) for place in places],
-            matching=[int(fits[place]) for place in places],
-            children=[int((parents == place).sum()) for place in places],
-        )
-
-    def ancestors(self, places: Sequence[int]) -> list[Json]:
-        """Return the titles and levels of communities."""
-        return [
-            ANCESTOR(
-                id=self.map.community_id(place),
-                title=title,
-                level=int(self.map.community_levels[place]),
+    @cached_property
+    def _in_community(self) -> Mask | None:
+        key, held = self._asked.community, self._store.capabilities.communities
+        if not key:
+            return None
+        found = held.communities([key]) if held is not None else {}
+        if key not in found:
+            raise InvalidRequest(
+                f"Unknown community `{key}`.", fix="List communities: GET …/communities"
             )
-            for place, title in zip(places, self._titles(places), strict=True)
-        ]
+        return self._mask(self.map.find_entities(found[key].entity_ids))
 
-    def largest(self, places: Keys, limit: int) -> list[int]:
-        """Return the largest of some communities."""
-        return _highest(places, self.map.community_sizes[places], limit)
+    def _select(
+        self, types: Collection[str], relations: Collection[str], inside: Mask | None
+    ) -> Mask:
+        """Return the mask of the entities that pass the filter; empty: any name."""
+        drawn = self.map
+        entities = np.ones(len(drawn.entity_keys), dtype=np.bool_)
+        if types:
+            entities &= _matches_names(drawn.types, types)[drawn.entity_types]
+        for mask in (self._in_document, inside):
+            if mask is not None:
+                entities &= mask
+        if relations:
+            edges = self._edges(relations)
+            linked = np.zeros(len(entities), dtype=np.bool_)
+            linked[drawn.edge_sources[edges]] = linked[drawn.edge_targets[edges]] = True
+            entities &= linked
+        return entities
 
-    def links(self, places: Sequence[int], *, limit: int) -> tuple[Json, int]:
-        """Return the strongest links between communities, and the number of all links.
+    def related(self, places: Sequence[int]) -> list[int]:
+        """Return the first of some entities, and of the others those related to one of these."""
+        first = list(places[:_FEWEST_AT_FIRST])
+        drawn, is_first = self.map, self._mask(first)
+        edges = self.edges
+        near = np.zeros(len(is_first), dtype=np.bool_)
+        near[drawn.edge_targets[edges & is_first[drawn.edge_sources]]] = True
+        near[drawn.edge_sources[edges & is_first[drawn.edge_targets]]] = True
+        return first + [place for place in places[_FEWEST_AT_FIRST:] if near[place]]
 
-        None of the communities is an ancestor of another.
-        """
-        drawn, count = self.map, len(places)
-        place = np.full(len(drawn.community_keys) + 1, -1, dtype=np.int64)
-        place[list(places)] = np.arange(count)
-        label = np.full(len(drawn.entity_keys), -1, dtype=np.int64)
-        for chain in drawn.chains:
-            found = place[chain]
-            label[found >= 0] = found[found >= 0]
-        sources, targets = label[drawn.edge_sources], label[drawn.edge_targets]
-        apart = self.edges & (sources >= 0) & (targets >= 0) & (sources != targets)
-        sources, targets = sources[apart], targets[apart]
-        pairs = np.minimum(sources, targets) * count + np.maximum(sources, targets)
-        weights = np.bincount(pairs, weights=drawn.edge_weights[apart])
-        linked = np.flatnonzero(weights)
-        best = np.array(_highest(linked, weights[linked], limit), dtype=np.int64)
-        columns = LINKS(
-            source=(best // max(count, 1)).tolist(),
-            target=(best % max(count, 1)).tolist(),
-            weight=weights[best].tolist(),
-        )
-        return columns, len(linked)
+    def walk(self, starts: Sequence[int], *, depth: int, avoids_hubs: bool) -> dict[int, int]:
+        """Return the distance of the entities around others, nearest and then strongest first."""
+        drawn = self.map
+        is_passed = self.entities.copy()
+        if avoids_hubs:
+            counts = drawn.count_neighbours(self.edges)
+            most = np.quantile(counts, 1 - _SHARE_OF_HUBS) if len(counts) else 0
+            is_passed &= counts <= max(most, _FEWEST_OF_HUB)
+        steps = dict.fromkeys(starts, 0)
+        here = list(starts)
+        for step in range(1, depth + 1):
+            edges = drawn.edges_at(here)
+            edges = edges[self.edges[edges]]
+            inside = self._mask(here)
+            ends = [drawn.edge_sources[edges], drawn.edge_targets[edges]]
+            weights = np.zeros(len(inside))
+            for one, other in (ends, ends[::-1]):
+                np.add.at(weights, other, drawn.edge_weights[edges] * inside[one])
+            weights[list(steps)] = 0.0
+            found = np.flatnonzero((weights > 0) & is_passed)
+            here = _highest(found, weights[found], MOST_KNOWN)
+            steps |= dict.fromkeys(here, step)
+        return steps
 
-    def facets(self, inside: Keys | None = None) -> tuple[Json, Json]:
+    def facets(self) -> tuple[Json, Json]:
         """Count entities by type and relations by name, most frequent first.
 
-        A facet ignores its own filter, so that it shows the alternatives. ``inside`` limits the
-        counts to the entities at these positions.
+        A facet ignores its own filter, so that it shows the alternatives.
         """
         drawn, asked = self.map, self._asked
-        entities = self._select([], asked.relations)[0] if asked.types else self.entities
-        edges = self._select(asked.types, [])[1] if asked.relations else self.edges
-        if inside is not None:
-            within = self._mask(inside)
-            entities = entities & within
-            edges = edges & within[drawn.edge_sources] & within[drawn.edge_targets]
+        entities = self._select([], asked.relations, self._in_community)
+        entities &= drawn.is_typed | ((drawn.entity_chunks > 1) & ~drawn.is_minor)
         counts = np.bincount(drawn.entity_types[entities], minlength=len(drawn.types))
+        is_end = self._select(asked.types, [], self._in_community)
+        edges = self._edges([]) & is_end[drawn.edge_sources] & is_end[drawn.edge_targets]
         named = np.bincount(drawn.edge_relations[edges], minlength=len(drawn.relations))
         return _count_names(drawn.types, counts), _count_names(drawn.relations, named)
+
+    def communities(self, asked: MapQuery) -> list[Json]:
+        """Return the largest communities, each with its number of entities that pass the filter."""
+        drawn = self.map
+        fitting = self._select(asked.types, asked.relations, None) & self.is_worthy(asked)
+        homes = drawn.homes[fitting & (drawn.homes >= 0)]
+        counts = np.bincount(homes, minlength=len(drawn.community_ids))
+        ids = drawn.community_ids[:_MOST_FACETS]
+        titles = self.titles(ids)
+        return [
+            ANCESTOR(id=key, title=titles[key], level=0, count=int(counts[number]))
+            for number, key in enumerate(ids)
+        ]
+
+    def titles(self, ids: Sequence[str]) -> dict[str, str]:
+        """Return readable titles of communities."""
+        held = self._store.capabilities.communities
+        if held is None or not ids:
+            return {}
+        reports = held.reports(ids)
+        return {key: reports[key].title if key in reports else "" for key in ids}
 
     def part(
         self,
         entities: Sequence[int],
         *,
         total: int,
-        order: str,
-        edge_limit: int,
         known: Sequence[int] = (),
+        steps: Mapping[int, int] | None = None,
     ) -> Json:
         """Return entities with the strongest relations among them and with those ``known``."""
         drawn = self.map
-        laid = drawn.entity_places[list(entities)].astype(float).round(2)
-        homes = drawn.homes()
+        chosen = list(entities)
+        laid = drawn.entity_places[chosen].round(3)
         is_drawn = self._mask([*entities, *known])
         is_new = self._mask(entities) if known else is_drawn
         sources, targets = drawn.edge_sources, drawn.edge_targets
-        fitting = self.edges & is_drawn[sources] & is_drawn[targets]
-        found = np.flatnonzero(fitting & (is_new[sources] | is_new[targets]))
-        edges = _highest(found, drawn.edge_weights[found], edge_limit)
-        places = {entity: place for place, entity in enumerate(entities)}
+        among = is_drawn[sources] & is_drawn[targets] & (is_new[sources] | is_new[targets])
+        found = np.flatnonzero(self.edges & among)
+        limit = min(MOST_EDGES, _EDGES_FOR_EACH * max(len(chosen) + len(known), 100))
+        strength = drawn.edge_weights[found] + 1e6 * drawn.is_stated[found]
+        edges = _highest(found, strength, limit)
+        places = {entity: place for place, entity in enumerate(chosen)}
         names: dict[int, int] = {}
         ends = [
             [places.setdefault(int(column[edge]), len(places)) for edge in edges]
             for column in (sources, targets)
         ]
         numbers = [names.setdefault(int(drawn.edge_relations[edge]), len(names)) for edge in edges]
+        homes = drawn.homes[chosen].tolist()
         return PART(
+            merged={},
             entities=PLACES(
-                id=[drawn.entity_id(place) for place in entities],
-                name=[drawn.entity_names[place] for place in entities],
-                type=[drawn.types[int(drawn.entity_types[place])] for place in entities],
+                id=[drawn.entity_id(place) for place in chosen],
+                name=[drawn.entity_names[place] for place in chosen],
+                type=[drawn.types[int(drawn.entity_types[place])] for place in chosen],
                 x=laid[:, 0].tolist(),
                 y=laid[:, 1].tolist(),
-                chunks=[int(drawn.entity_chunks[place]) for place in entities],
-                community=[
-                    None if homes[place] < 0 else drawn.community_id(int(homes[place]))
-                    for place in entities
-                ],
+                importance=drawn.importance[chosen].round(3).tolist(),
+                chunks=drawn.entity_chunks[chosen].tolist(),
+                degree=drawn.degrees[chosen].tolist(),
+                step=[(steps or {}).get(place, 0) for place in chosen],
+                community=[None if home < 0 else drawn.community_ids[home] for home in homes],
             ),
             entities_total=total,
-            order=order,
+            co_occurrences=int((among & ~drawn.is_stated).sum()),
             edges=EDGES(
                 source=ends[0],
                 target=ends[1],
-                weight=drawn.edge_weights[edges].astype(float).round(3).tolist(),
+                weight=drawn.edge_weights[edges].round(3).tolist(),
                 relation=numbers,
+                stated=drawn.is_stated[edges].tolist(),
                 relations=[drawn.relations[name] for name in names],
-                anchors=[drawn.entity_id(entity) for entity in list(places)[len(entities) :]],
+                anchors=[drawn.entity_id(entity) for entity in list(places)[len(chosen) :]],
             ),
             edges_total=len(found),
         )
 
-    def reports(self, places: Sequence[int]) -> dict[int, CommunityReport]:
-        """Return the reports of communities, by position."""
-        communities = self._workspace.base.store.capabilities.communities
-        if communities is None:
-            return {}
-        ids = {self.map.community_id(place): place for place in places}
-        return {ids[key]: report for key, report in communities.reports(list(ids)).items()}
-
-    def _titles(self, places: Sequence[int]) -> list[str]:
-        """Return the titles of communities, or the top entities of those without a report."""
-        drawn, reports, titles = self.map, self.reports(places), []
-        for place in places:
-            title = reports[place].title if place in reports else ""
-            if not title:
-                inside = drawn.inside(place)
-                importance = drawn.importance[int(drawn.community_levels[place])][inside]
-                title = ", ".join(drawn.entity_names[e] for e in _highest(inside, importance, 3))
-            titles.append(title)
-        return titles
-
-    def _select(self, types: Collection[str], relations: Collection[str]) -> tuple[Mask, Mask]:
-        """Return masks of the entities and relations that pass the filter; empty: any name."""
-        drawn, weight = self.map, self._asked.weight
-        sources, targets = drawn.edge_sources, drawn.edge_targets
-        entities = np.ones(len(drawn.entity_keys), dtype=np.bool_)
-        if types:
-            entities &= _matches_names(drawn.types, types)[drawn.entity_types]
-        if self._in_document is not None:
-            entities &= self._in_document
-        edges = entities[sources] & entities[targets]
-        if weight > 0:
-            edges &= drawn.edge_weights >= weight
-        if relations:
-            edges &= _matches_names(drawn.relations, relations)[drawn.edge_relations]
-        if relations or weight > 0:
-            linked = np.zeros(len(entities), dtype=np.bool_)
-            linked[sources[edges]] = linked[targets[edges]] = True
-            entities &= linked
-        return entities, edges
-
-    def _mask(self, places: Sequence[int] | Keys) -> Mask:
+    def _mask(self, places: Sequence[int] | Ints) -> Mask:
         mask = np.zeros(len(self.map.entity_keys), dtype=np.bool_)
         mask[np.asarray(places, dtype=np.int64)] = True
         return mask
 
 
-def _highest(places: Keys, values: np.ndarray, limit: int) -> list[int]:
+def _highest(places: Ints, values: np.ndarray, limit: int) -> list[int]:
     """Return the positions with the highest values; of equal ones, the lowest positions."""
     best: list[int] = places[np.lexsort((places, -values))][:limit].tolist()
     return best
@@ -961,16 +989,7 @@ def _matches_names(names: Names, wanted: Collection[str]) -> Mask:
     return np.array([name in wanted for name in names], dtype=np.bool_)
 
 
-def _count_names(names: Names, counts: Keys) -> Json:
+def _count_names(names: Names, counts: Ints) -> Json:
     most = _highest(np.arange(len(counts)), counts, _MOST_FACETS)
     values = [FACET(name=names[p], count=int(counts[p])) for p in most if counts[p]]
     return FACETS(values=values, total=int(np.count_nonzero(counts)))
-
-
-def _describe_level(drawn: GraphMap, level: int) -> Json:
-    here = np.flatnonzero(drawn.community_levels == level)
-    order = here[np.argsort(-drawn.community_places[here, 2], kind="stable")]
-    covered = np.cumsum(drawn.community_sizes[order])
-    half = int(np.searchsorted(covered, covered[-1] / 2)) if len(order) else 0
-    radius = float(drawn.community_places[order[half], 2]) if len(order) else 0.0
-    return LEVEL(level=level, communities=len(here), radius=round(radius, 2))

@@ -7,6 +7,7 @@ import { count, decimal, t } from "../../i18n";
 import { useLoaded } from "../../state/loading";
 import { linkTo, place, workspace } from "../../state/location";
 import { revision } from "../../state/workspaces";
+import { shortTitle } from "./summary";
 
 export type Community = Shapes["CommunityShape"];
 
@@ -28,7 +29,7 @@ export function Tree({ communities, total, chosen, isFlat }: TreeProps) {
   const words = t.value.communities;
   return (
     <>
-      <ul class="tree" aria-label={t.value.pages.communities}>
+      <ul class="tree" aria-label={t.value.graph.communities}>
         {communities.slice(0, limit).map((community) => (
           <Branch key={community.id} community={community} chosen={chosen} isFlat={isFlat} />
         ))}
@@ -55,6 +56,7 @@ function Branch({ community, chosen, isFlat }: BranchProps) {
   const words = t.value.communities;
   const [isOpen, setOpen] = useState(false);
   const canOpen = !isFlat && community.children > 0;
+  const title = shortTitle(community.title);
   const asked = Object.fromEntries(place.value.query);
   return (
     <li>
@@ -62,7 +64,7 @@ function Branch({ community, chosen, isFlat }: BranchProps) {
         {canOpen ? (
           <IconButton
             icon={isOpen ? "down" : "right"}
-            label={words.within(community.title)}
+            label={words.within(title)}
             expanded={isOpen}
             class="tree-fold"
             onClick={() => setOpen(!isOpen)}
@@ -74,7 +76,9 @@ function Branch({ community, chosen, isFlat }: BranchProps) {
           href={linkTo("communities", { ...asked, c: community.id, at: null })}
           aria-current={community.id === chosen ? "true" : undefined}
         >
-          <span class="tree-title">{community.title}</span>
+          <span class="tree-title" title={community.title}>
+            {title}
+          </span>
           <span class="small faint row wrap number">
             <span>{words.size(community.size)}</span>
             <Rating value={community.rating} />

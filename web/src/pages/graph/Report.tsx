@@ -4,12 +4,12 @@ import { Button } from "../../components/Button";
 import { ErrorState } from "../../components/ErrorState";
 import { Icon } from "../../components/Icon";
 import { Skeleton } from "../../components/Progress";
+import { plainText } from "../../components/plain";
 import { count, t } from "../../i18n";
 import { useLoaded } from "../../state/loading";
 import { asked, linkTo, setQuery, workspace } from "../../state/location";
 import { revision } from "../../state/workspaces";
-import { readSummary } from "./summary";
-import { Ties } from "./Ties";
+import { readSummary, shortTitle } from "./summary";
 import { type Community, Rating } from "./Tree";
 
 const MEMBERS = 24;
@@ -37,10 +37,12 @@ export function Report({ id }: { id: string }) {
 function Shown({ community }: { community: Community }) {
   const words = t.value.communities;
   const summary = readSummary(community.summary);
+  // A report that is quoted begins with its first findings.
+  const isRepeated = community.source === EXTRACTIVE && community.findings.length > 0;
   return (
     <article class="card report" lang={community.language || undefined}>
       <header class="stack tight">
-        <h2>{community.title}</h2>
+        <h2>{shortTitle(community.title)}</h2>
         <p class="row wrap small faint number">
           <span>{words.level(community.level + 1)}</span>
           <span>{words.size(community.size)}</span>
@@ -62,17 +64,18 @@ function Shown({ community }: { community: Community }) {
             <Icon name="graph" size={14} />
             {words.inGraph}
           </a>
-          <a class="row" href={linkTo("ask", { q: words.question(community.title) })}>
+          <a class="row" href={linkTo("ask", { q: words.question(shortTitle(community.title)) })}>
             <Icon name="ask" size={14} />
             {words.askAbout}
           </a>
         </p>
       </header>
-      {summary.paragraphs.map((paragraph) => (
-        <p key={paragraph} class="report-text">
-          {paragraph}
-        </p>
-      ))}
+      {!isRepeated &&
+        summary.paragraphs.map((paragraph) => (
+          <p key={paragraph} class="report-text">
+            {paragraph}
+          </p>
+        ))}
       {summary.phrases.length > 0 && (
         <p class="small muted">
           {words.phrases} {summary.phrases.join(" · ")}
@@ -80,7 +83,6 @@ function Shown({ community }: { community: Community }) {
       )}
       <Findings community={community} />
       <Members community={community} />
-      <Ties community={community} />
     </article>
   );
 }
@@ -95,7 +97,7 @@ function Findings({ community }: { community: Community }) {
       <ol class="findings">
         {community.findings.map((finding, index) => (
           <li key={index}>
-            {finding.text}
+            {plainText(finding.text)}
             {finding.supports.map(({ document, document_id: id, span: [start = 0, end = 0] }) => {
               number += 1;
               const at = `${id}:${start}:${end}`;

@@ -7,6 +7,17 @@ export interface Summary {
   phrases: string[];
 }
 
+/** Markdown's links and pictures, and the list of details behind a title. */
+const LINK = /!?\[([^\]]*)\]\([^)]*\)/g;
+const DETAILS = /\s*(?:\([^()]*[,;][^()]*\)|（[^（）]*[、；][^（）]*）)$/;
+const SEPARATOR = /(, |; |、|；)/;
+
+/** Return the title of a community without markup and details; of a list of names the first two. */
+export function shortTitle(title: string): string {
+  const bare = title.replace(LINK, "$1").replace(DETAILS, "").trim() || title;
+  return bare.split(SEPARATOR).slice(0, 3).join("");
+}
+
 /** Read a summary: its paragraphs, and its key phrases; names are left out, as the members say them. */
 export function readSummary(summary: string): Summary {
   const lines = summary.split("\n").map((line) => line.trim());

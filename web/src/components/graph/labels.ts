@@ -1,0 +1,96 @@
+/** Place labels beside dots so that none overlaps another label or a dot. */
+
+export interface Labelled {
+  text: string;
+  x: number;
+  y: number;
+  /** Radius of the dot. */
+  radius: number;
+  /** Where the middle of the label must be: that of a line. */
+  isFixed?: boolean;
+}
+
+export interface Label {
+  text: string;
+  /** The middle of the label. */
+  x: number;
+  y: number;
+  width: number;
+}
+
+export const LABEL_HEIGHT = 15;
+const CELL = 48;
+const GAP = 3;
+/** Dots that are smaller may be covered: among thousands, no label would find room else. */
+const LEAST_OBSTACLE = 4;
+
+type Box = readonly [left: number, top: number, right: number, bottom: number];
+
+/** Boxes by the cells of a grid that they touch. */
+class Grid {
+  private readonly cells = new Map<number, Box[]>();
+
+  add(box: Box): void {
+    for (const cell of this.cellsOf(box)) {
+      const held = this.cells.get(cell);
+      if (held) held.push(box);
+      else this.cells.set(cell, [box]);
+    }
+  }
+
+  isFree(box: Box): boolean {
+    for (const cell of this.cellsOf(box)) {
+      for (const other of this.cells.get(cell) ?? []) {
+        if (box[0] < other[2] && box[2] > other[0] && box[1] < other[3] && box[3] > other[1])
+          return false;
+      }
+    }
+    return true;
+  }
+
+  private *cellsOf([left, top, right, bottom]: Box): Generator<number> {
+    for (let x = Math.floor(left / CELL); x <= Math.floor(right / CELL); x += 1)
+      for (let y = Math.floor(top / CELL); y <= Math.floor(bottom / CELL); y += 1)
+        yield x * 65_536 + y;
+  }
+}
+
+/** Return the labels that there is room for. The first items come first. */
+export function placeLabels(
+  items: readonly Labelled[],
+  measure: (text: string) => number,
+  obstacles: readonly Labelled[] = items,
+): Label[] {
+  const grid = new Grid();
+  for (const { x, y, radius } of obstacles) {
+    if (radius >= LEAST_OBSTACLE) grid.add([x - radius, y - radius, x + radius, y + radius]);
+  }
+  const placed: Label[] = [];
+  for (const item of items) {
+    const width = measure(item.text);
+    for (const [x, y] of spotsOf(item, width)) {
+      const [halfWidth, halfHeight] = [width / 2 + 1, LABEL_HEIGHT / 2];
+      const box = [x - halfWidth, y - halfHeight, x + halfWidth, y + halfHeight] as const;
+      if (!grid.isFree(box)) continue;
+      grid.add(box);
+      placed.push({ text: item.text, x, y, width });
+      break;
+    }
+  }
+  return placed;
+}
+
+function spotsOf({ x, y, radius, isFixed }: Labelled, width: number): [number, number][] {
+  if (isFixed) return [[x, y]];
+  const [beside, above] = [radius + GAP + width / 2, radius + GAP - 1 + LABEL_HEIGHT / 2];
+  return [
+    [x, y + above],
+    [x + beside, y],
+    [x - beside, y],
+    [x, y - above],
+    [x + 0.85 * beside, y + 0.7 * above],
+    [x - 0.85 * beside, y + 0.7 * above],
+    [x + 0.85 * beside, y - 0.7 * above],
+    [x - 0.85 * beside, y - 0.7 * above],
+  ];
+}

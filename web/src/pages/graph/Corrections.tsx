@@ -1,0 +1,266 @@
+import { signal } from "@preact/signals";
+import { useState } from "preact/hooks";
+import { errorOf, type Shapes, send } from "../../api/client";
+import { Button } from "../../components/Button";
+import { Dialog } from "../../components/Dialog";
+import { ErrorState } from "../../components/ErrorState";
+import { sayType } from "../../components/graph/types";
+import { Menu } from "../../components/Menu";
+import { Skeleton } from "../../components/Progress";
+import { moment, t } from "../../i18n";
+import { announce } from "../../state/announcements";
+import { useLoaded } from "../../state/loading";
+import { workspace } from "../../state/location";
+import { mayWrite, revision } from "../../state/workspaces";
+import { ask } from "./asked";
+import { Search } from "./Search";
+import { sayRelation } from "./words";
+
+type Details = Shapes["EntityDetails"];
+
+/** What is corrected; entities are given by their ids. */
+export interface Change {
+  kind: Kind;
+  entity: string;
+  other?: string;
+  relation?: string;
+  name?: string;
+  type?: string;
+}
+
+type Kind = (typeof KINDS)[number];
+
+const KINDS = [
+  "rename",
+  "merge",
+  "split",
+  "retype",
+  "hide",
+  "add_relation",
+  "remove_relation",
+  "pin",
+] as const;
+
+interface Correction extends Change {
+  id: string;
+  was: string;
+  author: string;
+  made: string;
+  applied: boolean;
+  note: string;
+}
+
+/** Whether the list of corrections is open. */
+export const isListOpen = signal(false);
+
+async function call<T>(method: string, id = "", body?: object, signal?: AbortSignal): Promise<T> {
+  const base = `/api/v1/workspaces/${encodeURIComponent(workspace.value)}/corrections`;
+  const response = await send(
+    new Request(new URL(id ? `${base}/${id}` : base, location.origin), {
+      method,
+      ...(body
+        ? { body: JSON.stringify(body), headers: { "Content-Type": "application/json" } }
+        : {}),
+      ...(signal ? { signal } : {}),
+    }),
+  );
+  const reply: unknown = await response.json().catch(() => null);
+  if (!response.ok) throw errorOf(response, reply);
+  return (reply as { data: T }).data;
+}
+
+/** Make a correction, and show the graph as it is then. */
+export async function correct(change: Change): Promise<void> {
+  await call("POST", "", change);
+  revision.value += 1;
+  announce(t.value.graph.corrected);
+  if (change.kind === "hide") ask({ focus: null });
+}
+
+async function undo(id: string): Promise<void> {
+  await call("DELETE", id);
+  revision.value += 1;
+  announce(t.value.graph.undone);
+}
+
+/** The corrections of one entity. */
+export function CorrectionMenu({ entity }: { entity: Details }) {
+  const [kind, setKind] = useState<Kind | null>(null);
+  const words = t.value.graph;
+  if (!mayWrite.value) return null;
+  const offered = KINDS.filter(
+    (name) => name !== "remove_relation" && (name !== "split" || entity.names.length > 0),
+  );
+  return (
+    <>
+      <Menu
+        label={words.correct}
+        side="right"
+        content={(close) => (
+          <div class="menu-list">
+            {offered.map((name) => (
+              <Button
+                key={name}
+                kind="quiet"
+                onClick={async () => {
+                  close();
+                  if (name === "hide" || name === "pin")
+                    await correct({ kind: name, entity: entity.id });
+                  else setKind(name);
+                }}
+              >
+                {words.kinds[name]}
+              </Button>
+            ))}
+            <Button
+              kind="quiet"
+              class="menu-rule"
+              onClick={() => {
+                close();
+                isListOpen.value = true;
+              }}
+            >
+              {words.corrections}
+            </Button>
+          </div>
+        )}
+      >
+        <span>{words.correct}</span>
+      </Menu>
+      {kind && <CorrectionDialog kind={kind} entity={entity} onClose={() => setKind(null)} />}
+    </>
+  );
+}
+
+interface CorrectionDialogProps {
+  kind: Kind;
+  entity: Details;
+  onClose: () => void;
+}
+
+function CorrectionDialog({ kind, entity, onClose }: CorrectionDialogProps) {
+  const words = t.value.graph;
+  const [text, setText] = useState(
+    kind === "rename" ? entity.name : kind === "retype" ? entity.type : "",
+  );
+  const [other, setOther] = useState(kind === "split" ? (entity.names[0] ?? "") : "");
+  const needsText = kind === "rename" || kind === "retype" || kind === "add_relation";
+  const needsOther = kind === "merge" || kind === "split" || kind === "add_relation";
+  const isReady = (!needsText || text.trim() !== "") && (!needsOther || other !== "");
+  const field = kind === "rename" ? "name" : kind === "retype" ? "type" : "relation";
+  const save = async () => {
+    await correct({
+      kind,
+      entity: entity.id,
+      ...(needsText ? { [field]: text.trim() } : {}),
+      ...(needsOther ? { other } : {}),
+    });
+    onClose();
+  };
+  return (
+    <Dialog
+      class="narrow"
+      title={words.kindTitles[kind](entity.name)}
+      onClose={onClose}
+      actions={
+        <>
+          <Button kind="quiet" onClick={onClose}>
+            {t.value.common.cancel}
+          </Button>
+          <Button kind="main" disabled={!isReady} onClick={save}>
+            {words.kinds[kind].replace("…", "")}
+          </Button>
+        </>
+      }
+    >
+      <div class="stack">
+        {needsText && (
+          <label class="field">
+            <span>{words.fields[field]}</span>
+            <input
+              type="text"
+              value={text}
+              {...(kind === "retype" ? { list: "entity-types" } : {})}
+              onInput={(event) => setText(event.currentTarget.value)}
+            />
+          </label>
+        )}
+        {kind === "retype" && (
+          <datalist id="entity-types">
+            {Object.keys(words.typeNames).map((type) => (
+              <option key={type} value={type}>
+                {sayType(type)}
+              </option>
+            ))}
+          </datalist>
+        )}
+        {kind === "split" && (
+          <label class="field">
+            <span>{words.splitOff}</span>
+            <select value={other} onChange={(event) => setOther(event.currentTarget.value)}>
+              {entity.names.map((name) => (
+                <option key={name}>{name}</option>
+              ))}
+            </select>
+          </label>
+        )}
+        {needsOther && kind !== "split" && (
+          <Search label={words.otherEntity} onChoose={(id) => setOther(id)} />
+        )}
+        <p class="small muted">{words.correctionNote}</p>
+      </div>
+    </Dialog>
+  );
+}
+
+/** All corrections, the newest first, each with a way to undo it. */
+export function CorrectionList() {
+  const words = t.value.graph;
+  const found = useLoaded(`${workspace.value}\n${revision.value}`, (aborted) =>
+    call<{ corrections: Correction[] }>("GET", "", undefined, aborted),
+  );
+  const corrections = found.data?.corrections ?? [];
+  return (
+    <Dialog
+      title={words.corrections}
+      onClose={() => {
+        isListOpen.value = false;
+      }}
+    >
+      {found.error && <ErrorState error={found.error} retry={found.reload} />}
+      {found.isLoading && <Skeleton label={t.value.common.loading} lines={3} />}
+      {found.data && corrections.length === 0 && <p class="muted">{words.noCorrections}</p>}
+      <ul class="corrections">
+        {corrections.map((correction) => (
+          <li key={correction.id} class="row between">
+            <span>
+              {say(correction)}
+              <span class="small faint">
+                {" "}
+                {[correction.author, moment(correction.made)].filter(Boolean).join(" · ")}
+              </span>
+              {!correction.applied && <span class="small warn-text"> {correction.note}</span>}
+            </span>
+            {mayWrite.value && <Button onClick={() => undo(correction.id)}>{words.undo}</Button>}
+          </li>
+        ))}
+      </ul>
+    </Dialog>
+  );
+}
+
+function say({ kind, entity, other = "", relation = "", name, type = "" }: Correction): string {
+  const words = t.value.graph;
+  const relates = [entity, sayRelation(relation), other].join(" ");
+  const what = {
+    rename: `${entity} → ${name}`,
+    merge: `${entity} + ${other}`,
+    split: `${entity} | ${other}`,
+    retype: `${entity}: ${sayType(type)}`,
+    hide: entity,
+    pin: entity,
+    add_relation: relates,
+    remove_relation: relates,
+  }[kind];
+  return `${words.kinds[kind].replace("…", "")}: ${what}`;
+}
