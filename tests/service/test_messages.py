@@ -39,6 +39,7 @@ PLACES = {
     ),
     "filters": (["_extensions/filters", "_retrieval/filters.py"], {"FilterError"}),
     "metadata": (["_indexing/metadata_edits.py"], {"InvalidRequest"}),
+    "corrections": (["_extensions/graphs/corrections.py"], {"ConfigError"}),
 }
 UNSAID = {"{}: {}"}
 """Errors of the program itself, which are said by their reason."""

@@ -8,7 +8,7 @@ import knotwork._shapes.results  # noqa: F401  the shape of citations
 from knotwork._extensions.guide.guide import DatedEvent, DescribedDocument, Guide, GuideTopic
 from knotwork._extensions.guide.offers import OfferedQuestion
 from knotwork._shapes.base import Shape
-from knotwork.records import Citation
+from knotwork.records import Citation, content_id
 
 OFFERED_QUESTION = Shape(
     "OfferedQuestionShape",
@@ -20,6 +20,7 @@ DESCRIBED_DOCUMENT = Shape(
     DescribedDocument,
     "A document, and the sentence that describes it best.",
     source=Annotated[Citation | None, "Where it says so; null for the columns of a table."],
+    document_id=(str, lambda described: content_id("document", described.document)),
 )
 GUIDE_TOPIC = Shape("GuideTopicShape", GuideTopic, "A main topic: a community with its size.")
 DATED_EVENT = Shape(

@@ -1,4 +1,4 @@
-import type { Shapes } from "../../api/client";
+import { api, type Shapes, take } from "../../api/client";
 import { Button } from "../../components/Button";
 import { Empty } from "../../components/Empty";
 import { t } from "../../i18n";
@@ -8,21 +8,10 @@ import { go, linkTo } from "../../state/location";
 import { revision } from "../../state/workspaces";
 import { sayReady } from "./AnswerCard";
 import { openPlace } from "./address";
-import { type OfferedQuestion, Offers, request } from "./Offers";
+import { Offers } from "./Offers";
 
-interface Cited {
-  document_id: string;
-  span: readonly number[];
-}
-
-/** What a workspace is about; the questions were tried, and its documents answer them. */
-interface GuideShape {
-  total: number;
-  documents: { document: string; title: string; sentence: string; source: Cited | null }[];
-  topics: { name: string; community: string }[];
-  questions: OfferedQuestion[];
-  timeline: { date: string; when: string; sentence: string; source: Cited }[];
-}
+type Described = Shapes["DescribedDocumentShape"];
+type Dated = Shapes["DatedEventShape"];
 
 interface GuideProps {
   workspace: string;
@@ -35,7 +24,9 @@ export function Guide({ workspace, details, onAsk }: GuideProps) {
   const words = t.value.ask;
   const isEmpty = details?.documents === 0;
   const loaded = useLoaded(details && !isEmpty ? `${workspace} ${revision.value}` : "", (signal) =>
-    request<GuideShape>(workspace, "guide", { signal }),
+    take(
+      api.GET("/api/v1/workspaces/{workspace}/guide", { params: { path: { workspace } }, signal }),
+    ),
   );
   if (isEmpty)
     return (
@@ -51,7 +42,7 @@ export function Guide({ workspace, details, onAsk }: GuideProps) {
         <p>{words.startEmpty}</p>
       </Empty>
     );
-  const guide: Partial<GuideShape> = loaded.data ?? {};
+  const guide: Partial<Shapes["GuideShape"]> = loaded.data ?? {};
   const { documents = [], topics = [], questions = [], timeline = [] } = guide;
   return (
     <section class="guide stack" aria-label={words.guide.title}>
@@ -75,14 +66,12 @@ export function Guide({ workspace, details, onAsk }: GuideProps) {
 interface Line {
   title: string;
   sentence: string;
-  source: Cited;
+  source: { document_id: string; span: readonly number[] };
 }
 
-type Described = GuideShape["documents"][number] | GuideShape["timeline"][number];
-
-function toLine(each: Described): Line {
+function toLine(each: Described | Dated): Line {
   if ("when" in each) return { ...each, title: each.when || each.date };
-  return { ...each, source: each.source ?? { document_id: each.document, span: [] } };
+  return { ...each, source: each.source ?? { ...each, span: [] } };
 }
 
 /** Sentences of documents: each opens where it is. */

@@ -1,14 +1,9 @@
-import { errorOf, send } from "../../api/client";
+import type { Shapes } from "../../api/client";
 import { Button } from "../../components/Button";
-
-/** A question that was tried: the documents answer it. */
-export interface OfferedQuestion {
-  question: string;
-}
 
 interface OffersProps {
   label: string;
-  questions: readonly OfferedQuestion[];
+  questions: readonly Shapes["OfferedQuestionShape"][];
   onAsk: (text: string) => void;
 }
 
@@ -28,22 +23,4 @@ export function Offers({ label, questions, onAsk }: OffersProps) {
       ))}
     </ul>
   );
-}
-
-/** Ask a route of a workspace for what it offers. Throws ApiError. */
-export async function request<T>(
-  workspace: string,
-  route: string,
-  { body, signal }: { body?: object; signal: AbortSignal },
-): Promise<T> {
-  const sent = body && {
-    method: "POST",
-    headers: { "Content-Type": "application/json" },
-    body: JSON.stringify(body),
-  };
-  const address = `/api/v1/workspaces/${encodeURIComponent(workspace)}/${route}`;
-  const response = await send(new Request(address, { ...sent, signal }));
-  const reply: unknown = await response.json().catch(() => null);
-  if (!response.ok) throw errorOf(response, reply);
-  return (reply as { data: T }).data;
 }

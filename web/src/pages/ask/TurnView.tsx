@@ -1,4 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
+import { api, take } from "../../api/client";
 import { Button } from "../../components/Button";
 import { t } from "../../i18n";
 import { isReading } from "../../state/jobs";
@@ -8,7 +9,7 @@ import { AnswerCard, sayReady } from "./AnswerCard";
 import { openCitation } from "./address";
 import { How } from "./How";
 import { CitedFacts, Heard } from "./Memory";
-import { type OfferedQuestion, Offers, request } from "./Offers";
+import { Offers } from "./Offers";
 import type { Answer, Run } from "./runs";
 import { Sources } from "./Sources";
 import type { Thread } from "./threads";
@@ -66,10 +67,15 @@ function Related({ run, answer, onAsk }: RelatedProps) {
   const { workspace } = run.question;
   const citations = answer.citations.map(({ chunk_id, span }) => ({ chunk_id, span }));
   const wanted = citations.length > 0 ? `${workspace} ${run.at}` : "";
-  const { data } = useLoaded(wanted, (signal) => {
-    const body = { question: run.understood || run.question.text, citations };
-    return request<OfferedQuestion[]>(workspace, "related", { body, signal });
-  });
+  const { data } = useLoaded(wanted, (signal) =>
+    take(
+      api.POST("/api/v1/workspaces/{workspace}/related", {
+        params: { path: { workspace } },
+        body: { question: run.understood || run.question.text, citations, most: 3 },
+        signal,
+      }),
+    ),
+  );
   return <Offers label={t.value.ask.related} questions={data ?? []} onAsk={onAsk} />;
 }
 

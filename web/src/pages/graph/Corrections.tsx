@@ -1,6 +1,6 @@
 import { signal } from "@preact/signals";
 import { useState } from "preact/hooks";
-import { errorOf, type Shapes, send } from "../../api/client";
+import { api, type Shapes, take } from "../../api/client";
 import { Button } from "../../components/Button";
 import { Dialog } from "../../components/Dialog";
 import { ErrorState } from "../../components/ErrorState";
@@ -8,6 +8,7 @@ import { sayType } from "../../components/graph/types";
 import { Menu } from "../../components/Menu";
 import { Skeleton } from "../../components/Progress";
 import { moment, t } from "../../i18n";
+import { say } from "../../i18n/say";
 import { announce } from "../../state/announcements";
 import { useLoaded } from "../../state/loading";
 import { workspace } from "../../state/location";
@@ -19,15 +20,11 @@ import { sayRelation } from "./words";
 type Details = Shapes["EntityDetails"];
 
 /** What is corrected; entities are given by their ids. */
-export interface Change {
-  kind: Kind;
-  entity: string;
-  other?: string;
-  relation?: string;
-  name?: string;
-  type?: string;
-}
+export type Change = Pick<Correction, "entity"> & { kind: Kind } & Partial<
+    Pick<Correction, "other" | "relation" | "name" | "type">
+  >;
 
+type Correction = Shapes["CorrectionShape"];
 type Kind = (typeof KINDS)[number];
 
 const KINDS = [
@@ -41,44 +38,24 @@ const KINDS = [
   "pin",
 ] as const;
 
-interface Correction extends Change {
-  id: string;
-  was: string;
-  author: string;
-  made: string;
-  applied: boolean;
-  note: string;
-}
+const ALL = "/api/v1/workspaces/{workspace}/corrections";
+const ONE = "/api/v1/workspaces/{workspace}/corrections/{correction}";
 
 /** Whether the list of corrections is open. */
 export const isListOpen = signal(false);
 
-async function call<T>(method: string, id = "", body?: object, signal?: AbortSignal): Promise<T> {
-  const base = `/api/v1/workspaces/${encodeURIComponent(workspace.value)}/corrections`;
-  const response = await send(
-    new Request(new URL(id ? `${base}/${id}` : base, location.origin), {
-      method,
-      ...(body
-        ? { body: JSON.stringify(body), headers: { "Content-Type": "application/json" } }
-        : {}),
-      ...(signal ? { signal } : {}),
-    }),
-  );
-  const reply: unknown = await response.json().catch(() => null);
-  if (!response.ok) throw errorOf(response, reply);
-  return (reply as { data: T }).data;
-}
-
-/** Make a correction, and show the graph as it is then. */
+/** Make a correction, and show the graph as it is then. Throws ApiError. */
 export async function correct(change: Change): Promise<void> {
-  await call("POST", "", change);
+  const body = { other: "", relation: "", name: "", type: "", ...change };
+  await take(api.POST(ALL, { params: { path: { workspace: workspace.value } }, body }));
   revision.value += 1;
   announce(t.value.graph.corrected);
   if (change.kind === "hide") ask({ focus: null });
 }
 
-async function undo(id: string): Promise<void> {
-  await call("DELETE", id);
+async function undo(correction: string): Promise<void> {
+  const path = { workspace: workspace.value, correction };
+  await take(api.DELETE(ONE, { params: { path } }));
   revision.value += 1;
   announce(t.value.graph.undone);
 }
@@ -216,8 +193,8 @@ function CorrectionDialog({ kind, entity, onClose }: CorrectionDialogProps) {
 /** All corrections, the newest first, each with a way to undo it. */
 export function CorrectionList() {
   const words = t.value.graph;
-  const found = useLoaded(`${workspace.value}\n${revision.value}`, (aborted) =>
-    call<{ corrections: Correction[] }>("GET", "", undefined, aborted),
+  const found = useLoaded(`${workspace.value}\n${revision.value}`, (signal) =>
+    take(api.GET(ALL, { params: { path: { workspace: workspace.value } }, signal })),
   );
   const corrections = found.data?.corrections ?? [];
   return (
@@ -234,12 +211,12 @@ export function CorrectionList() {
         {corrections.map((correction) => (
           <li key={correction.id} class="row between">
             <span>
-              {say(correction)}
+              {tell(correction)}
               <span class="small faint">
                 {" "}
                 {[correction.author, moment(correction.made)].filter(Boolean).join(" · ")}
               </span>
-              {!correction.applied && <span class="small warn-text"> {correction.note}</span>}
+              {!correction.applied && <span class="small warn-text"> {say(correction.note)}</span>}
             </span>
             {mayWrite.value && <Button onClick={() => undo(correction.id)}>{words.undo}</Button>}
           </li>
@@ -249,18 +226,17 @@ export function CorrectionList() {
   );
 }
 
-function say({ kind, entity, other = "", relation = "", name, type = "" }: Correction): string {
+function tell({ kind, entity, other, relation, name, type }: Correction): string {
   const words = t.value.graph;
   const relates = [entity, sayRelation(relation), other].join(" ");
-  const what = {
+  const what: Record<string, string> = {
     rename: `${entity} → ${name}`,
     merge: `${entity} + ${other}`,
     split: `${entity} | ${other}`,
     retype: `${entity}: ${sayType(type)}`,
-    hide: entity,
-    pin: entity,
     add_relation: relates,
     remove_relation: relates,
-  }[kind];
-  return `${words.kinds[kind].replace("…", "")}: ${what}`;
+  };
+  const label = words.kinds[kind as Kind].replace("…", "");
+  return `${label}: ${what[kind] ?? entity}`;
 }
