@@ -8,7 +8,7 @@ export default function DocumentsPage() {
   const document = asked("doc");
   const name = asked("name");
   useEffect(() => {
-    if (!document) go(linkTo("library", { text: name }), { replace: true });
+    if (!document) go(linkTo("library", { name }), { replace: true });
   }, [document, name]);
   return document ? <DocumentView key={`${workspace.value}/${document}`} id={document} /> : null;
 }
