@@ -1,6 +1,5 @@
 import {
   Activity,
-  ArrowRight,
   BookOpen,
   ChartColumn,
   Check,
@@ -54,7 +53,6 @@ import { h } from "preact";
 
 const ICONS = {
   activity: Activity,
-  arrow: ArrowRight,
   ask: MessageCircleQuestionMark,
   bad: CircleAlert,
   check: Check,

@@ -29,7 +29,6 @@ export const en = {
     library: "Library",
     graph: "Graph",
     ask: "Workspace",
-    communities: "Communities",
     documents: "Documents",
     evaluation: "Evaluation",
   },
@@ -326,7 +325,6 @@ export const en = {
     toLibrary: "Go to the library",
     back: "All documents",
     structure: "Structure",
-    start: "Beginning",
     contents: "Extracted from this document",
     counts: (passages: string, things: string, relations: string) =>
       `${passages} passages, ${things} entities, ${relations} relations`,
@@ -583,7 +581,6 @@ export const en = {
     outdated: "Documents have changed since",
     stale: "changed since",
     refresh: "Rebuild communities",
-    refreshing: "Rebuilding communities…",
     none: "No communities yet",
     noneFix: "Communities are detected after indexing, from the relations between entities.",
     find: "Build communities",

@@ -28,7 +28,6 @@ export const zh: Messages = {
     library: "知识库",
     graph: "图谱",
     ask: "工作区",
-    communities: "社区",
     documents: "文档",
     evaluation: "评测",
   },
@@ -317,7 +316,6 @@ export const zh: Messages = {
     toLibrary: "前往知识库",
     back: "全部文档",
     structure: "结构",
-    start: "开头",
     contents: "从本文档抽取的内容",
     counts: (passages, things, relations) =>
       `${passages} 个段落，${things} 个实体，${relations} 个关系`,
@@ -560,7 +558,6 @@ export const zh: Messages = {
     outdated: "文档已有更新",
     stale: "已过期",
     refresh: "重新构建社区",
-    refreshing: "正在重新构建社区…",
     none: "还没有社区",
     noneFix: "文档索引之后，会根据实体之间的关系构建社区。",
     find: "构建社区",
