@@ -97,7 +97,7 @@ def compare(page: Page, language: str) -> None:
 
 def open_report(page: Page, _language: str) -> None:
     """Open the first community of the tree."""
-    page.locator("main a[href*='communities?']").first.click()
+    page.locator(".tree-row a").first.click()
 
 
 def open_document(page: Page, language: str) -> None:

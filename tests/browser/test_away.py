@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 from tests.browser.serving import SAMPLE_WORKSPACE, fill_sample, run_server
 from tests.browser.watching import Visitor
 
-PAGES = ("ask", "graph", "library", "evaluation", "communities", "documents")
+PAGES = ("ask", "graph", "library", "evaluation", "communities")
 AWAY = "The server is away. Trying again…"
 
 

@@ -8,7 +8,6 @@ PAGES = {
     "library": ("Library", "知识库"),
     "graph": ("Graph", "图谱"),
     "ask": ("Workspace", "工作区"),
-    "documents": ("Documents", "文档"),
     "evaluation": ("Evaluation", "评测"),
 }
 

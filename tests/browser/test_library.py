@@ -37,7 +37,7 @@ def test_documents_are_sent_followed_and_then_there(visit, empty_workspace):
 
 def test_files_dropped_on_any_page_are_taken_and_can_be_asked_about(visit, empty_workspace):
     visit.visitor.call("PATCH", f"/workspaces/{empty_workspace}", {"title": "Birds"})
-    pages = ("library", "graph", "ask", "evaluation", "communities", "documents")
+    pages = ("library", "graph", "ask", "evaluation", "communities")
     for number, name in enumerate(pages, start=1):
         page = visit.open(f"/{empty_workspace}/{name}")
         visit.drop({f"{name}.md": PLAIN.format(f"Heron {number}")})

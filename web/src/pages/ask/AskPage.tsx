@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import { api, take } from "../../api/client";
+import { api, isWaiting, take } from "../../api/client";
 import { IconButton } from "../../components/Button";
 import { tellError } from "../../components/ErrorState";
 import { quote } from "../../components/filters/conditions";
@@ -8,6 +8,7 @@ import { PageHead } from "../../components/PageHead";
 import { Reader } from "../../components/reader/Reader";
 import { t } from "../../i18n";
 import { announce } from "../../state/announcements";
+import { renewal } from "../../state/connection";
 import { useLoaded } from "../../state/loading";
 import { asked, go, linkTo, setQuery, workspace } from "../../state/location";
 import { keepInTab, recallInTab } from "../../state/preferences";
@@ -54,6 +55,7 @@ export default function AskPage() {
       return;
     }
     const open = thread ?? new Thread(here);
+    shownThreads.set(here, open);
     const uris = sourceFilter.peek()?.uri.map(quote) ?? [];
     const only = uris.length > 0 ? `uri in (${uris.join(", ")})` : "";
     open.ask(questionOf(here, question, how, only));
@@ -176,6 +178,7 @@ function useThread(here: string, choice: Choice): Thread | null {
   const text = asked("q").trim();
   const isComparing = choice.compared.length > 1;
   const [thread, setThread] = useState<Thread | null>(null);
+  const turn = renewal.value;
   const kept = `thread.${here}`;
   useEffect(() => {
     let isGone = false;
@@ -193,13 +196,14 @@ function useThread(here: string, choice: Choice): Thread | null {
     else if (!id && (shown?.title === text || !text) && shown) show(shown);
     else
       openThread(here, id || (text ? "" : recallInTab(kept))).then(show, (error: unknown) => {
+        if (isWaiting(error)) return;
         announce(tellError(error), "bad");
         show(null);
       });
     return () => {
       isGone = true;
     };
-  }, [here, id, id ? "" : text, isComparing]);
+  }, [here, id, id ? "" : text, isComparing, thread ? 0 : turn]);
   const known = thread?.id.value ?? "";
   useEffect(() => {
     if (thread?.title && !isComparing) showThread(thread, choice);
