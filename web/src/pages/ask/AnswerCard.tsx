@@ -4,6 +4,7 @@ import { ErrorState } from "../../components/ErrorState";
 import { Icon } from "../../components/Icon";
 import { SourcePlace } from "../../components/SourceCard";
 import { count, t } from "../../i18n";
+import { say } from "../../i18n/say";
 import { announce } from "../../state/announcements";
 import { progress } from "../../state/jobs";
 import { linkTo } from "../../state/location";
@@ -46,7 +47,9 @@ export function AnswerCard(props: AnswerCardProps) {
         aria-busy={state === "running"}
         tabIndex={-1}
       >
-        {run.withdrawn.value && !answer && <p class="small tag warn">{run.withdrawn.value}</p>}
+        {run.withdrawn.value && !answer && (
+          <p class="small tag warn">{say(run.withdrawn.value)}</p>
+        )}
         {isAbsent ? (
           <Absent answer={answer} run={run} />
         ) : (
@@ -72,7 +75,7 @@ export function AnswerCard(props: AnswerCardProps) {
         {state === "failed" && <ErrorState error={run.error.value} retry={onAgain} />}
         {run.notes.map((note) => (
           <p key={note} class="small muted note">
-            <Icon name="info" size={14} /> {note}
+            <Icon name="info" size={14} /> {say(note)}
           </p>
         ))}
         {(answer || state === "stopped") && (
@@ -142,7 +145,7 @@ function Absent({ answer, run }: { answer: Answer; run: Run }) {
       ) : (
         <>
           <VerdictLine verdict="absent" />
-          <p>{words.reasons[answer.reason] ?? answer.answer}</p>
+          <p>{words.reasons[answer.reason] ?? say(answer.answer)}</p>
         </>
       )}
       {nearest && place && (

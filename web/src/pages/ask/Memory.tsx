@@ -3,6 +3,7 @@ import { api, take } from "../../api/client";
 import { Button, IconButton } from "../../components/Button";
 import { Confirm } from "../../components/Dialog";
 import { t } from "../../i18n";
+import { say } from "../../i18n/say";
 import { announce } from "../../state/announcements";
 import { useLoaded } from "../../state/loading";
 import { mayWrite } from "../../state/workspaces";
@@ -33,7 +34,7 @@ export function Heard({ run }: { run: Run }) {
         <section class="card heard" aria-label={words.heard}>
           {told.learned.length > 0 && <p>{words.remembered}</p>}
           <Facts facts={told.learned} ended={told.ended} />
-          {told.note && <p class="small muted">{told.note}</p>}
+          {told.note && <p class="small muted">{say(told.note)}</p>}
         </section>
       )}
       {offer && mayWrite.value && (
