@@ -321,7 +321,7 @@ function BlockText({ block }: { block: Shown }) {
       );
     case "turn":
       return (
-        <div class="turn">
+        <div class="speech">
           {block.speaker && <strong>{block.speaker}</strong>}
           <Blocks blocks={block.body} />
         </div>

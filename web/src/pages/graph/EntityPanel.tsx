@@ -182,7 +182,7 @@ function Facts({ entity, rows, onFocus }: FactsProps) {
   const shown = isWhole ? rows : rows.slice(0, FIRST_FACTS);
   return (
     <>
-      <ul class="facts">
+      <ul class="fact-list">
         {shown.map((row) => {
           const other = (
             <button type="button" class="link-button break" onClick={() => onFocus(row.other)}>

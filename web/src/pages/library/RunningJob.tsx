@@ -113,7 +113,7 @@ function Steps({ stage }: { stage: string }) {
   const steps = STEPS.filter(({ name, stages }) => name !== "names" || isAmong(stage, stages));
   const at = steps.findIndex(({ stages }) => isAmong(stage, stages));
   return (
-    <ol class="steps">
+    <ol class="job-steps">
       {steps.map(({ name }, index) => (
         <li
           key={name}
