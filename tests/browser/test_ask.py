@@ -163,7 +163,7 @@ def test_what_was_typed_and_the_thread_outlast_the_page(visit):
     box.fill("half a quest")
     page.get_by_role("link", name="Library").first.click()
     page.get_by_role("heading", level=1, name="Library").wait_for()
-    page.get_by_role("link", name="Ask", exact=True).first.click()
+    page.get_by_role("link", name="Workspace", exact=True).first.click()
     last_answer(page)
     assert box.input_value() == "half a quest"
     page.reload()

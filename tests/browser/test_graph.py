@@ -88,13 +88,13 @@ def test_an_entity_has_facts_with_sentences_that_lead_to_their_place(visit):
     page.keyboard.press("/")
     find(page, "Oriane Keld")
     page.wait_for_url(re.compile("focus="))
-    fact = page.locator(".facts li", has=page.locator(".quote")).first
+    fact = page.locator(".fact-list li", has=page.locator(".quote")).first
     fact.wait_for()
     page.locator(".source mark", has_text="Keld").first.wait_for()
     visit.check_access()
     page.reload()
     page.get_by_role("heading", level=2, name="Oriane Keld").wait_for()
-    sentence = page.locator(".facts li", has_text="born in").locator(".quote")
+    sentence = page.locator(".fact-list li", has_text="born in").locator(".quote")
     words = sentence.inner_text()
     sentence.click()
     page.wait_for_url(re.compile("/documents.*start="))
@@ -263,7 +263,7 @@ def test_on_a_phone_the_map_is_drawn_and_a_sheet_shows_the_rest(visitor):
     page.get_by_role("button", name=re.compile(r"^Person\s*\d+")).wait_for()
     page.get_by_role("button", name="Close").click()
     find(page, "Oriane Keld")
-    page.locator(".facts li").first.wait_for()
+    page.locator(".fact-list li").first.wait_for()
     visit.check_width()
     visit.check_access()
 
