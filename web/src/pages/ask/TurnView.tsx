@@ -56,6 +56,9 @@ export function TurnView({ thread, run, number, isLast, onAsk }: TurnProps) {
   );
 }
 
+/** Of the citations that questions are found near. */
+const MOST_CITED = 20;
+
 interface RelatedProps {
   run: Run;
   answer: Answer;
@@ -65,7 +68,12 @@ interface RelatedProps {
 /** Questions that passages near an answer answer: found after it, so that nobody waits for them. */
 function Related({ run, answer, onAsk }: RelatedProps) {
   const { workspace } = run.question;
-  const citations = answer.citations.map(({ chunk_id, span }) => ({ chunk_id, span }));
+  const citations = answer.citations
+    .slice(0, MOST_CITED)
+    .map(({ chunk_id, span: [start = 0, end = 0] }) => {
+      const span: [number, number] = [start, end];
+      return { chunk_id, span };
+    });
   const wanted = citations.length > 0 ? `${workspace} ${run.at}` : "";
   const { data } = useLoaded(wanted, (signal) =>
     take(

@@ -193,8 +193,10 @@ function CorrectionDialog({ kind, entity, onClose }: CorrectionDialogProps) {
 /** All corrections, the newest first, each with a way to undo it. */
 export function CorrectionList() {
   const words = t.value.graph;
-  const found = useLoaded(`${workspace.value}\n${revision.value}`, (signal) =>
-    take(api.GET(ALL, { params: { path: { workspace: workspace.value } }, signal })),
+  const found = useLoaded(`${workspace.value}\n${revision.value}`, (aborted) =>
+    take(
+      api.GET(ALL, { params: { path: { workspace: workspace.value } }, signal: aborted }),
+    ),
   );
   const corrections = found.data?.corrections ?? [];
   return (
