@@ -569,7 +569,6 @@ export const en = {
       next: "Next citation",
       before: "Previous citation",
       open: "Open a citation by number",
-      close: "Close the reader",
     },
   },
   communities: {

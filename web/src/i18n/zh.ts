@@ -547,7 +547,6 @@ export const zh: Messages = {
       next: "下一条引用",
       before: "上一条引用",
       open: "按编号打开引用",
-      close: "关闭阅读器",
     },
   },
   communities: {

@@ -45,7 +45,8 @@ export function Reader({ document, start, end, onClose, onStep, label }: ReaderP
     { keys: "j", run: () => onStep?.(1) },
     { keys: "k", run: () => onStep?.(-1) },
   ];
-  useShortcuts([{ keys: "Escape", run: onClose }, ...(onStep ? steps : [])]);
+  const close = { keys: "Escape", label: t.value.common.close, run: onClose };
+  useShortcuts([close, ...(onStep ? steps : [])]);
   return (
     <aside ref={box} class="reader" aria-label={words.title}>
       <header class="reader-head">

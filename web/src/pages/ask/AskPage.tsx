@@ -15,15 +15,24 @@ import { keepInTab, recallInTab } from "../../state/preferences";
 import { sourceFilter } from "../../state/sources";
 import { revision } from "../../state/workspaces";
 import { SourcesPanel } from "../library/SourcesPanel";
-import { type Choice, closeReader, queryOf, readChoice, readPlace, stepCitation } from "./address";
+import {
+  type Choice,
+  closeReader,
+  openPlace,
+  queryOf,
+  readChoice,
+  readPlace,
+  stepCitation,
+} from "./address";
 import "./ask.css";
 import { Compare } from "./Compare";
 import { Guide } from "./Guide";
 import { History } from "./History";
-import { useAskKeys, useReaderFocus, useSaidCitation } from "./keys";
+import { useAskKeys, useSaidCitation } from "./keys";
 import { MemoryPanel } from "./Memory";
 import { QuestionBox, type Ways } from "./QuestionBox";
 import type { Question } from "./runs";
+import { opensBeside } from "./Sources";
 import { TurnView } from "./TurnView";
 import { openThread, shownThreads, Thread } from "./threads";
 import { writeThread } from "./writing";
@@ -41,7 +50,6 @@ export default function AskPage() {
   const thread = useThread(here, choice);
   const runs = thread?.runs.value ?? [];
   const place = readPlace(runs);
-  const side = useRef<HTMLDivElement>(null);
   const [view, setView] = useState<"thread" | "sources">("thread");
   const ways = useLoaded("retrievers", () => take(api.GET("/api/v1/retrievers")));
   const details = useLoaded(`${here} ${revision.value}`, (signal) =>
@@ -63,9 +71,8 @@ export default function AskPage() {
     setView("thread");
   };
   const askHere = (question: string) => ask(question, choice);
-  useAskKeys(runs, place);
+  useAskKeys(runs);
   useSaidCitation(place, runs);
-  useReaderFocus(side, place !== null);
   const hasTurns = runs.length > 0 || isComparing;
   const kinds = ["ask", place ? "reading" : "", hasTurns ? "has-turns" : ""];
   return (
@@ -84,7 +91,12 @@ export default function AskPage() {
         <a href={linkTo("graph")}>{t.value.pages.graph}</a>
       </nav>
       <div class="ask-sources">
-        <SourcesPanel workspace={here} />
+        <SourcesPanel
+          workspace={here}
+          onOpen={(event, document) =>
+            opensBeside(event, () => openPlace({ document, start: 0, end: 0 }))
+          }
+        />
       </div>
       <div class="ask-thread">
         <PageHead
@@ -134,7 +146,7 @@ export default function AskPage() {
           }}
         />
       </div>
-      <div ref={side} class="ask-side">
+      <div class="ask-side">
         {place ? (
           <Reader
             document={place.document}

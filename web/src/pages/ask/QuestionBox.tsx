@@ -73,9 +73,11 @@ export function QuestionBox(props: QuestionBoxProps) {
           value={text}
           onInput={(event) => write(event.currentTarget.value)}
           onKeyDown={(event) => {
-            if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+            if (event.isComposing || event.shiftKey) return;
+            if (event.key === "Enter") send();
+            else if (event.key === "Escape") focusAnswer();
+            else return;
             event.preventDefault();
-            send();
           }}
         />
         {isFollowUp && (

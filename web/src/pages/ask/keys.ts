@@ -1,11 +1,10 @@
 /** What the page says and hears beside the mouse. */
 
-import type { RefObject } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect } from "preact/hooks";
 import { t } from "../../i18n";
 import { speak } from "../../state/announcements";
 import { useShortcuts } from "../../state/keys";
-import { closeReader, type Open, openCitation, runOfAddress, stepCitation } from "./address";
+import { type Open, openCitation, runOfAddress, stepCitation } from "./address";
 import type { Run } from "./runs";
 
 const DIGITS = [1, 2, 3, 4, 5, 6, 7, 8, 9];
@@ -21,26 +20,8 @@ export function useSaidCitation(place: Open | null, runs: readonly Run[]): void 
   }, [said]);
 }
 
-/** Take the focus into the source when it is opened, and back when it is closed. */
-export function useReaderFocus(side: RefObject<HTMLElement | null>, isOpen: boolean): void {
-  const isFirst = useRef(true);
-  useEffect(() => {
-    const wasThere = isFirst.current;
-    isFirst.current = false;
-    if (!isOpen || wasThere) return;
-    const from = document.activeElement;
-    side.current?.querySelector<HTMLElement>(".reader-text")?.focus({ preventScroll: true });
-    return () => {
-      const at = document.activeElement;
-      const isLost = at === document.body || at === null || side.current?.contains(at);
-      if (isLost && from instanceof HTMLElement && from.isConnected)
-        from.focus({ preventScroll: true });
-    };
-  }, [isOpen]);
-}
-
 /** Keys of the page: through the citations, to one by its number, to the question and back. */
-export function useAskKeys(runs: readonly Run[], place: Open | null): void {
+export function useAskKeys(runs: readonly Run[]): void {
   const words = t.value.ask;
   useShortcuts([
     {
@@ -60,14 +41,6 @@ export function useAskKeys(runs: readonly Run[], place: Open | null): void {
       label: words.how.title,
       run: () =>
         document.querySelector<HTMLElement>(".turns > :last-child .how > summary")?.click(),
-    },
-    {
-      keys: "Escape",
-      label: words.keys.close,
-      run: () => {
-        if (document.activeElement?.id === "question") focusAnswer();
-        else if (place) closeReader();
-      },
     },
     ...DIGITS.map((number) => ({
       keys: String(number),

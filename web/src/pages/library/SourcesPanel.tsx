@@ -19,8 +19,14 @@ import { addFiles } from "./sending";
 const ROW_PIXELS = 44;
 const FEW = 20;
 
+interface SourcesPanelProps {
+  workspace: string;
+  /** Gets a click on a document: what it opens beside. */
+  onOpen: (event: MouseEvent, document: string) => void;
+}
+
 /** The files of a workspace in a narrow column: their states, and ticks that limit questions. */
-export function SourcesPanel({ workspace }: { workspace: string }) {
+export function SourcesPanel({ workspace, onOpen }: SourcesPanelProps) {
   const words = t.value.library.files;
   const [name, setName] = useState("");
   const query: Query = { name, tag: "", state: "any", sort: "title" };
@@ -33,7 +39,7 @@ export function SourcesPanel({ workspace }: { workspace: string }) {
   const row = (index: number) => {
     const entry = files.at(index);
     return entry ? (
-      <SourceRow key={entry.uri} workspace={workspace} entry={entry} />
+      <SourceRow key={entry.uri} workspace={workspace} entry={entry} onOpen={onOpen} />
     ) : (
       <li key={index} class="source-row" style={{ height: `${ROW_PIXELS}px` }} />
     );
@@ -94,7 +100,7 @@ export function SourcesPanel({ workspace }: { workspace: string }) {
   );
 }
 
-function SourceRow({ workspace, entry }: { workspace: string; entry: Entry }) {
+function SourceRow({ workspace, entry, onOpen }: SourcesPanelProps & { entry: Entry }) {
   const name = fileName(entry);
   const title = entry.title || name.split("/").at(-1) || name;
   const isText = entry.chunks > 0;
@@ -111,6 +117,7 @@ function SourceRow({ workspace, entry }: { workspace: string; entry: Entry }) {
         <a
           class="grow clip"
           href={addressOf(workspace, "documents", { doc: entry.id })}
+          onClick={(event) => onOpen(event, entry.id)}
           title={name}
         >
           {title}
