@@ -1,6 +1,7 @@
 import { count, t, timeLeft } from "../../i18n";
 import { currentJob, isCutOff, jobs, openJobs, pace, progress } from "../../state/jobs";
 import { linkTo } from "../../state/location";
+import { barOf } from "../../state/pace";
 import { Icon } from "../Icon";
 import { Menu } from "../Menu";
 import { Progress } from "../Progress";
@@ -56,6 +57,7 @@ export function CurrentJob() {
   const job = currentJob.value;
   const reported = progress.value;
   if (!job) return null;
+  const share = reported ? barOf(reported) : 0;
   const stage =
     reported && job.state !== "stopping"
       ? (words.stages[reported.stage] ?? reported.stage)
@@ -66,7 +68,7 @@ export function CurrentJob() {
         <strong>{words.kinds[job.kind] ?? job.kind}</strong>
         <span class="muted small">{stage}</span>
       </div>
-      <Progress done={reported?.done ?? 0} total={reported?.total ?? 0} label={stage} />
+      <Progress done={share} total={share > 0 ? 1 : 0} label={stage} />
       <div class="row between small muted">
         <span>{reported?.total ? words.documents(reported.done, reported.total) : ""}</span>
         <span>{isCutOff.value ? words.cutOff : timeLeft(pace.value?.leftS ?? null)}</span>

@@ -34,6 +34,7 @@ export function RunningJob() {
   if (!job) return null;
   const words = t.value.jobs;
   const reported = progress.value;
+  const share = reported ? barOf(reported) : 0;
   const isStopping = job.state === "stopping";
   const stage =
     reported && !isStopping
@@ -54,7 +55,7 @@ export function RunningJob() {
         </div>
       </div>
       {["index", "reindex", "watch"].includes(job.kind) && <Steps stage={reported?.stage ?? ""} />}
-      <Bar label={stage} />
+      <Progress done={share} total={share > 0 ? 1 : 0} label={stage} />
       <div class="row between wrap small muted">
         <span aria-live="polite">{stage}</span>
         <Figures />
@@ -76,18 +77,6 @@ function FileInProgress({ reported }: { reported: Reported }) {
       {part && ` · ${part}`}
     </p>
   );
-}
-
-/** How much of the step is done, by bytes and passages, or by what it counts. */
-function Bar({ label }: { label: string }) {
-  const [done, total] = progress.value ? measure(progress.value) : [0, 0];
-  return <Progress done={done} total={total} label={label} />;
-}
-
-/** Return how much is done of how much; of 0 if that is not known. */
-export function measure(reported: Reported): readonly [number, number] {
-  const share = barOf(reported);
-  return share > 0 ? [share, 1] : [0, 0];
 }
 
 function Figures() {

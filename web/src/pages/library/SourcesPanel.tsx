@@ -2,10 +2,10 @@ import { useRef, useState } from "preact/hooks";
 import { Button } from "../../components/Button";
 import { ErrorState } from "../../components/ErrorState";
 import { Icon } from "../../components/Icon";
-import { Progress, Skeleton } from "../../components/Progress";
+import { Skeleton } from "../../components/Progress";
+import { CurrentJob } from "../../components/shell/JobsTray";
 import { numbersBetween, useVirtualRows } from "../../components/virtual";
-import { count, t, timeLeft } from "../../i18n";
-import { currentJob, pace, progress } from "../../state/jobs";
+import { count, t } from "../../i18n";
 import { addressOf } from "../../state/location";
 import { chooseSources, chosenSources } from "../../state/sources";
 import { mayWrite } from "../../state/workspaces";
@@ -13,7 +13,6 @@ import { FileState } from "./FileState";
 import { filesOf } from "./files";
 import { type Entry, fileName, type Query, useListing } from "./listing";
 import "./library.css";
-import { measure } from "./RunningJob";
 import { addFiles } from "./sending";
 
 const ROW_PIXELS = 44;
@@ -53,7 +52,7 @@ export function SourcesPanel({ workspace, onOpen }: SourcesPanelProps) {
         </h2>
         {mayWrite.value && <Add />}
       </header>
-      <Running />
+      <CurrentJob />
       {attention > 0 && (
         <a
           class="row small warn-text"
@@ -129,26 +128,6 @@ function SourceRow({ workspace, entry, onOpen }: SourcesPanelProps & { entry: En
       )}
       <FileState entry={entry} isShort />
     </li>
-  );
-}
-
-/** How far the job is that runs, in one line. */
-function Running() {
-  const job = currentJob.value;
-  if (!job) return null;
-  const words = t.value.jobs;
-  const reported = progress.value;
-  const stage = reported?.stage ? words.stages[reported.stage] : words.states[job.state];
-  const [done, total] = reported ? measure(reported) : [0, 0];
-  const left = timeLeft(pace.value?.leftS ?? null);
-  return (
-    <div class="stack tight small muted" aria-live="polite">
-      <Progress done={done} total={total} label={stage ?? ""} />
-      <span class="row between">
-        <span>{reported?.total ? words.documents(reported.done, reported.total) : stage}</span>
-        <span>{left}</span>
-      </span>
-    </div>
   );
 }
 
