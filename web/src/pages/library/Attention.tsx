@@ -1,4 +1,4 @@
-import { useRef, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import { Button } from "../../components/Button";
 import { ErrorState, tellError } from "../../components/ErrorState";
 import { Icon } from "../../components/Icon";
@@ -7,6 +7,7 @@ import { say } from "../../i18n/say";
 import { announce } from "../../state/announcements";
 import { setQuery, workspace } from "../../state/location";
 import { mayWrite } from "../../state/workspaces";
+import { FileButton } from "./FileButton";
 import { dismiss, RemoveFiles, readAgain, replaceFile } from "./fileActions";
 import { type Entry, fileName, listAll, type Query, useListing } from "./listing";
 
@@ -97,31 +98,21 @@ function Trouble({ entry }: { entry: Entry }) {
 
 /** Only an upload can be replaced: other files are where they were indexed. */
 function Replace({ entry }: { entry: Entry }) {
-  const field = useRef<HTMLInputElement>(null);
-  const [file, setFile] = useState<File | null>(null);
-  const words = t.value.library.files;
+  const [isSending, setSending] = useState(false);
   if (!entry.uploaded) return null;
+  const send = (file: File) => {
+    setSending(true);
+    replaceFile(entry, file)
+      .catch((error: unknown) => announce(tellError(error), "bad"))
+      .finally(() => setSending(false));
+  };
   return (
-    <>
-      <input
-        ref={field}
-        class="only-spoken"
-        type="file"
-        tabIndex={-1}
-        aria-label={words.replace}
-        onChange={(event) => {
-          const chosen = event.currentTarget.files?.[0];
-          event.currentTarget.value = "";
-          if (!chosen) return;
-          setFile(chosen);
-          replaceFile(entry, chosen)
-            .catch((error: unknown) => announce(tellError(error), "bad"))
-            .finally(() => setFile(null));
-        }}
-      />
-      <Button icon="upload" busy={file !== null} onClick={() => field.current?.click()}>
-        {words.replace}
-      </Button>
-    </>
+    <FileButton
+      of="file"
+      icon="upload"
+      busy={isSending}
+      label={t.value.library.files.replace}
+      onChoose={([chosen]) => chosen && send(chosen.file)}
+    />
   );
 }

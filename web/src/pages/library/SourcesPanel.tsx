@@ -1,5 +1,4 @@
-import { useRef, useState } from "preact/hooks";
-import { Button } from "../../components/Button";
+import { useState } from "preact/hooks";
 import { ErrorState } from "../../components/ErrorState";
 import { Icon } from "../../components/Icon";
 import { Skeleton } from "../../components/Progress";
@@ -9,8 +8,8 @@ import { count, t } from "../../i18n";
 import { addressOf } from "../../state/location";
 import { chooseSources, chosenSources } from "../../state/sources";
 import { mayWrite } from "../../state/workspaces";
+import { FileButton } from "./FileButton";
 import { FileState } from "./FileState";
-import { filesOf } from "./files";
 import { type Entry, fileName, type Query, useListing } from "./listing";
 import "./library.css";
 import { addFiles } from "./sending";
@@ -50,7 +49,7 @@ export function SourcesPanel({ workspace, onOpen }: SourcesPanelProps) {
           <a href={addressOf(workspace, "library")}>{words.sources}</a>{" "}
           <span class="muted number">{count(all)}</span>
         </h2>
-        {mayWrite.value && <Add />}
+        {mayWrite.value && <FileButton icon="plus" label={words.add} onChoose={addFiles} />}
       </header>
       <CurrentJob />
       {attention > 0 && (
@@ -128,30 +127,5 @@ function SourceRow({ workspace, entry, onOpen }: SourcesPanelProps & { entry: En
       )}
       <FileState entry={entry} isShort />
     </li>
-  );
-}
-
-function Add() {
-  const words = t.value.library;
-  const field = useRef<HTMLInputElement>(null);
-  return (
-    <>
-      <input
-        ref={field}
-        class="only-spoken"
-        type="file"
-        multiple
-        tabIndex={-1}
-        aria-label={words.chooseFiles}
-        onChange={(event) => {
-          const chosen = filesOf(event.currentTarget.files);
-          event.currentTarget.value = "";
-          void addFiles(chosen);
-        }}
-      />
-      <Button icon="plus" onClick={() => field.current?.click()}>
-        {words.files.add}
-      </Button>
-    </>
   );
 }
