@@ -2,14 +2,13 @@ import { useState } from "preact/hooks";
 import { api, take } from "../../api/client";
 import { Button } from "../../components/Button";
 import { Confirm } from "../../components/Dialog";
-import type { Contents, Details } from "../../components/reader/document";
+import { type Contents, type Details, nameOf } from "../../components/reader/document";
 import { count, t } from "../../i18n";
 import { announce } from "../../state/announcements";
 import { addJob } from "../../state/jobs";
 import { useShortcuts } from "../../state/keys";
 import { go, linkTo, setQuery, workspace } from "../../state/location";
 import { mayWrite } from "../../state/workspaces";
-import { nameOf } from "./names";
 
 interface ActionsProps {
   details: Details;
@@ -96,5 +95,5 @@ async function remove(document: string): Promise<void> {
   const params = { path: { workspace: workspace.value, document } };
   addJob(await take(api.DELETE("/api/v1/workspaces/{workspace}/documents/{document}", { params })));
   announce(t.value.documents.removing);
-  go(linkTo("documents"));
+  go(linkTo("library"));
 }

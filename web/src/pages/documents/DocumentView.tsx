@@ -5,7 +5,7 @@ import { ErrorState } from "../../components/ErrorState";
 import { Icon } from "../../components/Icon";
 import { PageHead } from "../../components/PageHead";
 import { Skeleton } from "../../components/Progress";
-import { endOfLine, loadDocument } from "../../components/reader/document";
+import { endOfLine, loadDocument, nameOf } from "../../components/reader/document";
 import { Outline } from "../../components/reader/Outline";
 import "../../components/reader/reader.css";
 import { Source, SourceTools, showsPages } from "../../components/reader/Source";
@@ -15,7 +15,6 @@ import { asked, linkTo, workspace } from "../../state/location";
 import { revision } from "../../state/workspaces";
 import { Actions } from "./Actions";
 import { ContentsPanel } from "./ContentsPanel";
-import { nameOf } from "./names";
 
 /** One document: its structure, its text with the passages, and what came from it. */
 export function DocumentView({ id }: { id: string }) {
@@ -97,7 +96,7 @@ export function DocumentView({ id }: { id: string }) {
 
 function Back() {
   return (
-    <a class="back small" href={linkTo("documents")}>
+    <a class="back small" href={linkTo("library")}>
       <Icon name="left" size={14} />
       {t.value.documents.back}
     </a>
