@@ -2,11 +2,10 @@ import { useState } from "preact/hooks";
 import { Button } from "../../components/Button";
 import { Dialog } from "../../components/Dialog";
 import { SmallGraph } from "../../components/graph/SmallGraph";
-import type { Contents, Read } from "../../components/reader/document";
+import { type Contents, nameOf, type Read } from "../../components/reader/document";
 import { count, t } from "../../i18n";
 import { go, linkTo } from "../../state/location";
 import { More, SHOWN } from "./More";
-import { nameOf } from "./names";
 
 /** Documents in the drawing that this one links to, and as many that link to it. */
 const DRAWN = 8;
