@@ -47,9 +47,7 @@ export function AnswerCard(props: AnswerCardProps) {
         aria-busy={state === "running"}
         tabIndex={-1}
       >
-        {run.withdrawn.value && !answer && (
-          <p class="small tag warn">{say(run.withdrawn.value)}</p>
-        )}
+        {run.withdrawn.value && !answer && <p class="small tag warn">{say(run.withdrawn.value)}</p>}
         {isAbsent ? (
           <Absent answer={answer} run={run} />
         ) : (

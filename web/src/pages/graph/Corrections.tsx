@@ -194,9 +194,7 @@ function CorrectionDialog({ kind, entity, onClose }: CorrectionDialogProps) {
 export function CorrectionList() {
   const words = t.value.graph;
   const found = useLoaded(`${workspace.value}\n${revision.value}`, (aborted) =>
-    take(
-      api.GET(ALL, { params: { path: { workspace: workspace.value } }, signal: aborted }),
-    ),
+    take(api.GET(ALL, { params: { path: { workspace: workspace.value } }, signal: aborted })),
   );
   const corrections = found.data?.corrections ?? [];
   return (
