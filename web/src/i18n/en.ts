@@ -13,7 +13,6 @@ export const en = {
     cancel: "Cancel",
     remove: "Remove",
     more: "Show more",
-    less: "Show less",
     all: "All",
     copy: "Copy",
     copied: "Copied.",

@@ -12,7 +12,6 @@ export const zh: Messages = {
     cancel: "取消",
     remove: "删除",
     more: "显示更多",
-    less: "收起",
     all: "全部",
     copy: "复制",
     copied: "已复制。",
