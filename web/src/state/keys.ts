@@ -44,12 +44,11 @@ export function nameKey(event: KeyboardEvent): string {
   return (isMod ? "Mod+" : "") + (event.altKey ? "Alt+" : "") + key;
 }
 
-/** Return whether the focused element takes keys: a field to type in, or a choice. */
+const TAKES_KEYS = "input:not([type=radio], [type=checkbox]), textarea, select, [role=listbox]";
+
+/** Return whether the focused element takes keys: a field to type in, or a list to choose from. */
 export function isTyping(target: EventTarget | null): boolean {
-  return (
-    target instanceof HTMLElement &&
-    (target.isContentEditable || target.matches("input, textarea, select, [role=listbox]"))
-  );
+  return target instanceof HTMLElement && (target.isContentEditable || target.matches(TAKES_KEYS));
 }
 
 function press(event: KeyboardEvent): void {
