@@ -15,7 +15,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from knotwork._config import Settings, shown_url
+from knotwork._config import Settings, load_settings, shown_url
 from knotwork._durable_files import move_file
 from knotwork._extensions.tables.table_file import TableFile
 from knotwork._extensions.tables.tables import SUFFIXES, add_tables
@@ -109,7 +109,8 @@ def repair(
 
     Full text, graph and communities are rebuilt from the documents; vectors are computed again if
     their embedder is at hand. Documents that lost something are read again from their files, with
-    ``settings``. The damaged files are kept beside the index.
+    ``settings``, by default as `knotwork.open` finds them. The damaged files are kept beside the
+    index.
 
     Raises StoreNotFound, StoreBusy if another process uses the index, IndexDamaged if nothing of
     it can be read, MissingCapability if it is not a file.
@@ -120,7 +121,7 @@ def repair(
         raise MissingCapability(shown_url(str(index)), "repairs", fix=fix)
     sqlite_file(path, "").require(create=False)
     require_unused(path)
-    run = _Repair(path, settings or Settings(), embedder)
+    run = _Repair(path, settings or load_settings().settings, embedder)
     yield from run.steps()
     return run.report
 
