@@ -72,7 +72,7 @@ describe("the memory", () => {
     server.stored.clear();
     asked.length = 0;
     isKnown = true;
-    vi.stubGlobal("fetch", (request: Request) => {
+    vi.stubGlobal("fetch", async (request: Request) => {
       const { pathname } = new URL(request.url);
       if (pathname.includes("/threads")) return server.answer(request);
       asked.push(`${request.method} ${pathname}`);
