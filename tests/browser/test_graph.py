@@ -4,7 +4,7 @@ import json
 import re
 
 import pytest
-from tests.browser.serving import BLOCKS_WORKSPACE, SAMPLE_WORKSPACE
+from tests.browser.serving import BLOCKS_WORKSPACE, MEASURED_WORKSPACE, SAMPLE_WORKSPACE
 from tests.browser.watching import PHONE
 
 PAGE = f"/{SAMPLE_WORKSPACE}/graph"
@@ -273,3 +273,29 @@ def test_an_index_without_communities_has_a_map(visit):
     page.locator(".map-canvas canvas").first.wait_for(state="attached")
     page.get_by_role("button", name="Build communities").wait_for()
     find(page, "Oriane Keld")
+
+
+def test_an_entity_is_corrected_and_each_correction_undone(visit):
+    address = f"/workspaces/{MEASURED_WORKSPACE}/corrections"
+    page = visit.open(f"/{MEASURED_WORKSPACE}/graph")
+    find(page, "Tarnby")
+    page.get_by_role("button", name="Correct", exact=True).click()
+    page.get_by_role("button", name="Rename", exact=True).click()
+    dialog = page.get_by_role("dialog", name="Rename Tarnby")
+    dialog.get_by_label("Name").fill("Old Tarnby")
+    visit.check_access()
+    dialog.get_by_role("button", name="Rename").click()
+    page.get_by_role("heading", level=2, name="Old Tarnby").wait_for()
+    page.get_by_role("button", name="Correct", exact=True).click()
+    page.get_by_role("button", name="Hide", exact=True).click()
+    page.get_by_role("heading", level=2, name="Old Tarnby").wait_for(state="detached")
+    page.get_by_role("button", name="Corrections").click()
+    listed = page.get_by_role("dialog", name="Corrections")
+    listed.get_by_text("An entity of it is hidden.").wait_for()
+    visit.check_access()
+    for left in (1, 0):
+        listed.get_by_role("button", name="Undo").first.click()
+        page.wait_for_function(
+            "left => document.querySelectorAll('.corrections li').length === left", arg=left
+        )
+    assert visit.visitor.call("GET", address)["corrections"] == []
