@@ -555,6 +555,10 @@ class RetryPolicy:
         raise ValueError("`attempts` must be at least 1")
 
 
+WHILE_SOMEONE_WAITS = RetryPolicy(attempts=3, jitter=0.5, patience_s=20.0)
+"""For answers and estimates: fewer attempts, since a person waits."""
+
+
 class LimitedChat:
     """A chat model whose calls have a budget, limits of their server, and further attempts.
 
