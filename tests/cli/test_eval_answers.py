@@ -213,7 +213,9 @@ def test_a_model_is_measured_against_quotes_and_its_failures_are_noted(
 ):
     copied = tmp_path / "sample.knot"
     shutil.copy(sample_store, copied)
-    monkeypatch.setattr(engine, "RETRIES", replace(engine.RETRIES, sleep=lambda _: None))
+    monkeypatch.setattr(
+        engine, "WHILE_SOMEONE_WAITS", replace(engine.WHILE_SOMEONE_WAITS, sleep=lambda _: None)
+    )
     line = ("eval", questions, "--store", copied, "--limit", 2, "--json", *NO_MODEL)
     quoting = ("--compare", "llm.model=none")
     with ModelTestServer() as server:
