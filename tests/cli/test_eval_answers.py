@@ -90,7 +90,7 @@ def test_figures_are_printed_with_their_names(run):
     assert outcome.code == 0
     assert "6 questions, 1 without an answer in the documents" in outcome.out
     labels = set(re.findall(r"^\| \*\*(.+?)\*\*", PAGE, re.MULTILINE))
-    none_given = "Right short answers"  # without a reader there are none to be right
+    none_given = "Right short answers"  # without a reader none is given
     assert {label for label in labels if label not in outcome.out} == {none_given}
     assert "By type" in outcome.out
     assert "Paired" not in outcome.out

@@ -98,7 +98,7 @@ class Allowance:
 def read_allowance(headers: Mapping[str, str], kind: str, *, now: float) -> Allowance | None:
     """Return how many "requests" or "tokens" a server says are left; None if it does not say.
 
-    A limit that holds for longer than two minutes is none.
+    A limit that holds for longer than two minutes does not count.
     """
     left = _number(_find(headers, f"remaining-{kind}", f"{kind}-remaining"))
     if left is None:
