@@ -41,8 +41,8 @@ def store(sample_store, server, tmp_path, monkeypatch):
     monkeypatch.setenv("KNOTWORK_STORE_PATH", str(copied))
     monkeypatch.setenv("KNOTWORK_LLM_MODEL", "openai:knotwork-test")
     monkeypatch.setenv("KNOTWORK_LLM_BASE_URL", server.url)
-    waits = replace(engine.RETRIES, sleep=lambda _: None)
-    monkeypatch.setattr(engine, "RETRIES", waits)
+    waits = replace(engine.WHILE_SOMEONE_WAITS, sleep=lambda _: None)
+    monkeypatch.setattr(engine, "WHILE_SOMEONE_WAITS", waits)
     return copied
 
 

@@ -90,7 +90,7 @@ def test_figures_are_printed_with_their_names(run):
     assert outcome.code == 0
     assert "6 questions, 1 without an answer in the documents" in outcome.out
     labels = set(re.findall(r"^\| \*\*(.+?)\*\*", PAGE, re.MULTILINE))
-    none_given = "Right short answers"  # without a reader there are none to be right
+    none_given = "Right short answers"  # without a reader none is given
     assert {label for label in labels if label not in outcome.out} == {none_given}
     assert "By type" in outcome.out
     assert "Paired" not in outcome.out
@@ -213,7 +213,9 @@ def test_a_model_is_measured_against_quotes_and_its_failures_are_noted(
 ):
     copied = tmp_path / "sample.knot"
     shutil.copy(sample_store, copied)
-    monkeypatch.setattr(engine, "RETRIES", replace(engine.RETRIES, sleep=lambda _: None))
+    monkeypatch.setattr(
+        engine, "WHILE_SOMEONE_WAITS", replace(engine.WHILE_SOMEONE_WAITS, sleep=lambda _: None)
+    )
     line = ("eval", questions, "--store", copied, "--limit", 2, "--json", *NO_MODEL)
     quoting = ("--compare", "llm.model=none")
     with ModelTestServer() as server:

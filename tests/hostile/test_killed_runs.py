@@ -11,7 +11,7 @@ pytestmark = pytest.mark.slow
 )
 def test_kills_at_random_times_lose_no_document(tmp_path, model, slow_ms, workers):
     folder = tmp_path / "docs"
-    write_files(folder, files=80, seed=3)
+    write_files(folder, files=120, seed=3)
     job = Job(folder, model, slow_ms, workers, tmp_path / "passages")
     outcome = kill_runs(job, tmp_path, kills=4, seed=3, longest_s=3.0)
     assert (outcome.kills, outcome.rounds >= 1) == (4, True)

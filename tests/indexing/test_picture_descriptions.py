@@ -54,8 +54,7 @@ def server():
 
 
 def open_base(tmp_path, server, **options):
-    # In this process, which loads the recognition of text once for all tests.
-    wanted = {"llm_tier": "full", "index_pictures": "model", "index_workers": 0, **options}
+    wanted = {"llm_tier": "full", "index_pictures": "model", **options}
     return knotwork.open(
         tmp_path / "k.knot",
         embedding_model="none",

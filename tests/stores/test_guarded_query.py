@@ -133,7 +133,7 @@ file, statements = TableFile(Path(sys.argv[1])), json.loads(sys.argv[2])
 def run(statement):
     started = time.thread_time()
     try:
-        file.run(statement, timeout_s=0.5)
+        file.run(statement, timeout_s=1.0)
         outcome = ""
     except RetrievalError as error:
         outcome = type(error).__name__

@@ -70,6 +70,7 @@ from knotwork._indexing.report import (
 from knotwork._indexing.sources import SourceSelection
 from knotwork._indexing.splitters import Splitter
 from knotwork._indexing.stages import Engine, IndexingStages, compose_stages, open_engine
+from knotwork._inference.call_limits import RetryPolicy
 from knotwork._inference.chat import ChatModel
 from knotwork._inference.embedder import Embedder
 from knotwork._inference.own_prompts import BUILT_IN, read_prompt_folder
@@ -340,6 +341,7 @@ class IndexingRun:
         chat_model: ChatModel | None = None,
         splitter: Splitter | None = None,
         extractor: Extractor | None = None,
+        retries: RetryPolicy | None = None,
     ) -> Self:
         """Return a run as the settings have it, with its models; raises as `compose_stages`."""
         engine = open_engine(settings)
@@ -350,6 +352,7 @@ class IndexingRun:
             model=chat_model,
             budget=options.get("budget", ""),
             retry=options.get("retry", False),
+            retries=retries,
             prompts=read_prompt_folder(settings.prompts.dir),
         )
         stages = compose_stages(

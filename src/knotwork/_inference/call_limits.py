@@ -98,7 +98,7 @@ class Allowance:
 def read_allowance(headers: Mapping[str, str], kind: str, *, now: float) -> Allowance | None:
     """Return how many "requests" or "tokens" a server says are left; None if it does not say.
 
-    A limit that holds for longer than two minutes is none.
+    A limit that holds for longer than two minutes does not count.
     """
     left = _number(_find(headers, f"remaining-{kind}", f"{kind}-remaining"))
     if left is None:
@@ -553,6 +553,10 @@ class RetryPolicy:
                 self.sleep(pause_s)
                 wait_s = min(wait_s * 2, self.longest_wait_s)
         raise ValueError("`attempts` must be at least 1")
+
+
+WHILE_SOMEONE_WAITS = RetryPolicy(attempts=3, jitter=0.5, patience_s=20.0)
+"""For answers and estimates: fewer attempts, since a person waits."""
 
 
 class LimitedChat:

@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from knotwork._extensions.upkeep.reembedding import EmbedReport
     from knotwork._indexing.run import IndexingRun, IndexOptions
     from knotwork._indexing.splitters import Splitter
+    from knotwork._inference.call_limits import RetryPolicy
     from knotwork._retrieval.filters import FilterSpec
     from knotwork._stores.fields import FieldInfo
     from knotwork._synthesis.engine import AnswerEngine
@@ -261,10 +262,11 @@ class KnowledgeBase:
         is indexed. Raises as `index`.
         """
         from knotwork._indexing.sources import select_files
+        from knotwork._inference.call_limits import WHILE_SOMEONE_WAITS
 
         named = [paths] if isinstance(paths, str | Path) else list(paths)
         with (
-            closing(self._begin(options)) as run,
+            closing(self._begin(options, retries=WHILE_SOMEONE_WAITS)) as run,
             closing(select_files(self.store, named, self.settings.index)) as selection,
         ):
             return run.estimate(selection)
@@ -522,7 +524,7 @@ class KnowledgeBase:
         )
         return report
 
-    def _begin(self, options: IndexOptions) -> IndexingRun:
+    def _begin(self, options: IndexOptions, *, retries: RetryPolicy | None = None) -> IndexingRun:
         from knotwork._indexing.run import IndexingRun
 
         return IndexingRun.open(
@@ -533,6 +535,7 @@ class KnowledgeBase:
             chat_model=self._chat_model,
             splitter=self._splitter,
             extractor=self._extractor,
+            retries=retries,
         )
 
 

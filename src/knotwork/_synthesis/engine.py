@@ -15,7 +15,7 @@ from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from knotwork._inference.call_limits import RetryPolicy
+from knotwork._inference.call_limits import WHILE_SOMEONE_WAITS
 from knotwork._inference.chat import ChatModel, ChatReply, complete_checked
 from knotwork._inference.model_registry import (
     NO_CHAT_MODEL,
@@ -114,9 +114,6 @@ def parse_mode(reply: ChatReply) -> AskMode:
         raise Unparsable("The reply names no mode, or more than one.")
     return AskMode(found["mode"].lower())
 
-
-RETRIES = RetryPolicy(attempts=3, jitter=0.5, patience_s=20.0)
-"""Fewer than elsewhere: a person waits, and there is an answer without the model."""
 
 _COUNTED = frozenset({ScopeKind.WHOLE, ScopeKind.RANKING, ScopeKind.MENTIONS, ScopeKind.LISTING})
 _OVERVIEWS = frozenset({AskMode.AUTO, AskMode.GLOBAL})
@@ -318,7 +315,7 @@ class AnswerEngine:
             if self._models is None:
                 companions = companions_of(self._retrievers.store)
                 self._models = RoleModels.of(
-                    self._settings, companions, model=self._model, retries=RETRIES
+                    self._settings, companions, model=self._model, retries=WHILE_SOMEONE_WAITS
                 )
             models = self._models
         meter = UsageMeter()
