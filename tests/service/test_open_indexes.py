@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from tests.service.serving import (
@@ -17,6 +18,7 @@ from tests.service.serving import (
 from knotwork._extensions.server.server import ServerConfig
 from knotwork._extensions.server.workspaces import Workspaces
 from knotwork._knowledge_base import KnowledgeBase
+from knotwork.errors import Conflict
 
 pytestmark = pytest.mark.slow
 
@@ -105,6 +107,18 @@ def test_work_that_nobody_waits_for_any_more_keeps_its_index(folder, closed, mon
         assert done[0] > 0
         # The lease may end after the search; each index that is opened then makes room again.
         wait_until(lambda: ask(client, "w2") and ask(client, "w1") and "w0" in closed)
+
+
+def test_a_removal_waits_until_a_request_that_is_about_to_end_has_ended(folder):
+    workspaces = Workspaces(folder, make_settings())
+    with ThreadPoolExecutor() as pool:
+        with workspaces.lease("w0"):
+            removal = pool.submit(workspaces.remove, "w0")
+        removal.result(20)
+    assert not (folder / "w0.knot").exists()
+    with workspaces.lease("w1"), pytest.raises(Conflict):
+        workspaces.remove("w1")
+    assert (folder / "w1.knot").exists()
 
 
 def test_many_threads_over_more_indexes_than_may_be_open_meet_no_closed_one(folder):

@@ -97,6 +97,9 @@ _COMPANIONS = (
 _MOST_PARTS = 64
 """Parts of an index that are kept for the filters of keys."""
 
+LEAVING_S = 2.0
+"""How long a removal waits for requests to end: a closed page's stream takes a moment."""
+
 _NAME_CHARACTERS = 48
 """Of a name that is made from a title; a number may follow."""
 
@@ -289,6 +292,7 @@ class Workspaces:
         self._leaving: set[str] = set()
         self._uses = 0
         self._lock = threading.Lock()
+        self._left = threading.Condition(self._lock)
 
     def names(self) -> list[str]:
         """Return the names of all workspaces, sorted."""
@@ -350,7 +354,8 @@ class Workspaces:
     def remove(self, name: str) -> None:
         """Delete a workspace with all its files. Raises NotFound, Conflict while it is in use."""
         self._check_change("removed")
-        with self._lock:
+        with self._left:
+            self._left.wait_for(lambda: not self._find(name).leases, timeout=LEAVING_S)
             workspace = self._find(name)
             if workspace.leases or not workspace.writing.acquire(blocking=False):
                 raise Conflict(
@@ -430,6 +435,7 @@ class Workspaces:
     def _leave(self, workspace: Workspace) -> None:
         with self._lock:
             workspace.leases -= 1
+            self._left.notify_all()
 
     def _make_room(self) -> None:
         """Close the least recently used idle indexes until another one may be opened.
