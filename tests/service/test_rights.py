@@ -140,7 +140,8 @@ def sent_to(operation: dict[str, Any], ids: dict[str, list[str]]) -> Iterator[tu
     name = operation["operationId"]
     placed = [p["name"] for p in operation.get("parameters", []) if p["in"] == "path"]
     known = next((key for key in placed if key in ids), "")
-    queries = [{}] if known else [{}, *({key: word for key in ("name", "about", "phrase")} for word in WORDS)]
+    keys = ("name", "about", "phrase")
+    queries = [{}] if known else [{}, *(dict.fromkeys(keys, word) for word in WORDS)]
     for identifier in ids.get(known, ["0123456789abcdef"]):
         values = dict.fromkeys(placed, identifier)
         values |= {"workspace": "default", "model": "default"}
