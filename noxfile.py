@@ -194,6 +194,13 @@ def browser(session: nox.Session) -> None:
     run_module(session, "pytest", "-q", *IN_PARALLEL, "tests/browser", *session.posargs)
 
 
+@nox.session(default=False)
+def firefox(session: nox.Session) -> None:
+    """Use the built pages in Firefox; what only Chromium can be asked for is not tried."""
+    session.env["TEST_BROWSER"] = "firefox"
+    run_module(session, "pytest", "-q", *IN_PARALLEL, "tests/browser", *session.posargs)
+
+
 @nox.session
 def wheel(session: nox.Session) -> None:
     """Build the wheel, install it apart from the source tree, and use it."""

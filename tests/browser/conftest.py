@@ -1,10 +1,11 @@
-"""A real server, with the demo's index and the pages that were built, and a real Chromium.
+"""A real server, with the demo's index and the pages that were built, and a real browser.
 
 Where one of them is not there, all tests here are skipped, and say why.
 """
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterator
 
@@ -14,27 +15,35 @@ from tests.browser.watching import Visit, Visitor
 
 from knotwork._extensions.server.pages import BUILD_COMMAND, has_pages
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-FLAGS = ("--disable-background-networking",)
+PROGRAMS = {
+    "chromium": ("chromium", "chromium-browser", "google-chrome"),
+    "firefox": ("firefox-esr", "firefox"),
+}
+OPTIONS = {
+    "chromium": {"args": ["--disable-background-networking"]},
+    # The Firefox of the system, by WebDriver BiDi; which cannot set the last by page yet.
+    "firefox": {"channel": "moz-firefox", "firefox_user_prefs": {"ui.prefersReducedMotion": 1}},
+}
 
 
 @pytest.fixture(scope="session")
-def chromium():
-    """The browser, for all tests."""
-    found = next(filter(None, map(shutil.which, BROWSERS)), None)
+def browser():
+    """The browser for all tests: Chromium, or what TEST_BROWSER names."""
+    kind = os.environ.get("TEST_BROWSER", "chromium")
+    found = next(filter(None, map(shutil.which, PROGRAMS[kind])), None)
     if found is None:
-        pytest.skip(f"none of {', '.join(BROWSERS)} is there")
+        pytest.skip(f"none of {', '.join(PROGRAMS[kind])} is there")
     if not has_pages():
         pytest.skip(f"the web pages are not built: {BUILD_COMMAND}")
     playwright = pytest.importorskip("playwright.sync_api")
     with playwright.sync_playwright() as started:
-        browser = started.chromium.launch(executable_path=found, args=list(FLAGS))
-        yield browser
-        browser.close()
+        opened = getattr(started, kind).launch(executable_path=found, **OPTIONS[kind])
+        yield opened
+        opened.close()
 
 
 @pytest.fixture(scope="session")
-def address(chromium, tmp_path_factory) -> Iterator[str]:
+def address(browser, tmp_path_factory) -> Iterator[str]:
     """The address of a server of a folder of workspaces."""
     folder = tmp_path_factory.mktemp("served")
     fill_folder(folder)
@@ -43,9 +52,9 @@ def address(chromium, tmp_path_factory) -> Iterator[str]:
 
 
 @pytest.fixture
-def visitor(chromium, address) -> Iterator[Visitor]:
+def visitor(browser, address) -> Iterator[Visitor]:
     """What opens pages, in contexts of its own; fails when one of them misbehaved."""
-    opened = Visitor(chromium, address)
+    opened = Visitor(browser, address)
     yield opened
     opened.leave()
 

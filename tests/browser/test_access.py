@@ -13,7 +13,7 @@ from knotwork._sqlite_file import MEMORY_SUFFIX
 
 
 @pytest.fixture(scope="module")
-def keyed(chromium, tmp_path_factory):
+def keyed(browser, tmp_path_factory):
     """The address of a server, and a key that may only read."""
     folder = tmp_path_factory.mktemp("keyed")
     fill_sample(folder / "demo.knot")
@@ -28,8 +28,8 @@ def keyed(chromium, tmp_path_factory):
 
 
 @pytest.fixture
-def visitor(chromium, keyed):
-    opened = Visitor(chromium, keyed[0])
+def visitor(browser, keyed):
+    opened = Visitor(browser, keyed[0])
     yield opened
     opened.account.faults = [
         fault for fault in opened.account.faults if "401 (Unauthorized)" not in fault
@@ -63,12 +63,12 @@ def test_a_key_is_asked_for_refused_and_taken(visitor, keyed):
     other.get_by_role("dialog").wait_for(state="hidden")
 
 
-def test_a_key_that_ends_is_asked_for_once_and_the_page_stays(chromium, tmp_path):
+def test_a_key_that_ends_is_asked_for_once_and_the_page_stays(browser, tmp_path):
     fill_sample(tmp_path / "demo.knot")
     keys = KeyFile(keys_beside(tmp_path))
     _, first = keys.add("first", role=KeyRole.READ, workspaces=("demo",))
     with run_server(tmp_path) as at:
-        visitor = Visitor(chromium, at)
+        visitor = Visitor(browser, at)
         visit = visitor.visit()
         visit.page.context.add_init_script(f"sessionStorage.setItem('key', '{first}')")
         page = visit.open("/demo/library")

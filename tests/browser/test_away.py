@@ -10,10 +10,10 @@ PAGES = ("ask", "graph", "library", "evaluation", "communities")
 AWAY = "The server is away. Trying again…"
 
 
-def test_every_page_stays_and_goes_on(chromium, tmp_path):
+def test_every_page_stays_and_goes_on(browser, tmp_path):
     fill_sample(tmp_path / f"{SAMPLE_WORKSPACE}.knot")
     with run_server(tmp_path) as at:
-        visitor = Visitor(chromium, at)
+        visitor = Visitor(browser, at)
         visits = [visitor.visit() for _ in PAGES]
         for visit, name in zip(visits, PAGES, strict=True):
             visit.open(f"/{SAMPLE_WORKSPACE}/{name}")
@@ -54,10 +54,10 @@ def test_every_page_stays_and_goes_on(chromium, tmp_path):
         visitor.leave()
 
 
-def test_an_upload_goes_on_when_the_server_is_back(chromium, tmp_path):
+def test_an_upload_goes_on_when_the_server_is_back(browser, tmp_path):
     fill_sample(tmp_path / f"{SAMPLE_WORKSPACE}.knot")
     with run_server(tmp_path) as at:
-        visitor = Visitor(chromium, at)
+        visitor = Visitor(browser, at)
         visit = visitor.visit()
         page = visit.open(f"/{SAMPLE_WORKSPACE}/library")
         page.get_by_role("link", name="22 documents").wait_for()
@@ -71,10 +71,10 @@ def test_an_upload_goes_on_when_the_server_is_back(chromium, tmp_path):
         visitor.leave()
 
 
-def test_a_job_is_followed_again_when_the_server_is_back(chromium, tmp_path):
+def test_a_job_is_followed_again_when_the_server_is_back(browser, tmp_path):
     fill_sample(tmp_path / f"{SAMPLE_WORKSPACE}.knot")
     with run_server(tmp_path) as at:
-        visitor = Visitor(chromium, at)
+        visitor = Visitor(browser, at)
         visit = visitor.visit()
         page = visit.open(f"/{SAMPLE_WORKSPACE}/library")
         line = "Oriane Keld built the Heron {0} buoy at Lake Ashmere in {0} for Ilse Tarrant.\n\n"

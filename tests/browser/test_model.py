@@ -34,7 +34,7 @@ def held_answer(may_answer):
 
 
 @pytest.fixture(scope="module")
-def address_with_model(chromium, models, tmp_path_factory):
+def address_with_model(browser, models, tmp_path_factory):
     folder = tmp_path_factory.mktemp("with-model")
     fill_sample(folder / "demo.knot")
     settings = {
@@ -47,8 +47,8 @@ def address_with_model(chromium, models, tmp_path_factory):
 
 
 @pytest.fixture
-def visit(chromium, address_with_model):
-    visitor = Visitor(chromium, address_with_model)
+def visit(browser, address_with_model):
+    visitor = Visitor(browser, address_with_model)
     yield visitor.visit()
     visitor.leave()
 

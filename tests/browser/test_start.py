@@ -13,10 +13,10 @@ HERON = "# Heron\n\nThe Heron buoy is moored at Lake Ashmere since 2016.\n"
 
 
 @pytest.fixture
-def visitor(chromium, tmp_path):
+def visitor(browser, tmp_path):
     """What opens pages of a server that has nothing yet."""
     with run_server(tmp_path) as at:
-        opened = Visitor(chromium, at)
+        opened = Visitor(browser, at)
         yield opened
         opened.leave()
 
@@ -82,9 +82,9 @@ def test_tabs_agree(visitor):
     visit.await_jobs("heron")
 
 
-def test_an_empty_index_begins_in_the_same_way(chromium, tmp_path):
+def test_an_empty_index_begins_in_the_same_way(browser, tmp_path):
     with run_server(tmp_path / "handbook.knot") as at:
-        visitor = Visitor(chromium, at)
+        visitor = Visitor(browser, at)
         visit = visitor.visit(language="zh-CN")
         page = visit.open("/")
         page.get_by_role("heading", level=1, name="向您自己的文档提问。").wait_for()

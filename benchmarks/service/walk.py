@@ -1,0 +1,174 @@
+"""Walk the main job on an empty server: drop files, ask, check; count clicks and seconds.
+
+    python benchmarks/service/walk.py --output build/walk --languages en --widths 1280
+
+Six files of the sample are dropped on the start page. When they are read, a question is asked, the
+passage of its first citation is opened, and a second question refers to the first. Then every other
+page is visited. On each page axe looks for serious findings, and nothing may scroll sideways, ask
+another host or write to the console. Pictures are written to the output folder, for each language,
+width and theme. Needs the built pages, `playwright` and Chromium.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shutil
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, field
+from itertools import product
+from pathlib import Path
+from urllib.parse import unquote
+
+from playwright.sync_api import Browser, Locator, sync_playwright
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT))
+
+from tests.browser.serving import run_server  # noqa: E402  found by the line above
+from tests.browser.watching import Visit, Visitor  # noqa: E402
+
+from knotwork.demo import open_sample  # noqa: E402
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+HEIGHTS = {1280: 800, 1920: 1080, 390: 844}
+LOCALES = {"en": "en-GB", "zh": "zh-CN"}
+QUESTIONS = {
+    "en": ("Who is Oriane Keld's manager?", "Where was he born?"),
+    "zh": ("海外出差由谁审批？", "那住宿费呢？"),
+}
+FILES = 6
+VIEWS = {
+    "library": "library",
+    "graph": "graph",
+    "communities": "graph?view=communities",
+    "tables": "graph?view=table",
+    "evaluation": "evaluation",
+}
+
+
+@dataclass
+class Walk:
+    """A person on their way, who counts clicks and looks at the clock."""
+
+    visit: Visit
+    place: Path
+    label: str
+    clicks: int = 0
+    started: float = 0.0
+    reached: list[tuple[str, float, int]] = field(default_factory=list)
+
+    def click(self, target: Locator) -> None:
+        """Click, and count it."""
+        self.clicks += 1
+        target.click()
+
+    def reach(self, what: str) -> None:
+        """Note the time since the drop, take a picture, and hold the page to the rules."""
+        self.reached.append((what, time.monotonic() - self.started, self.clicks))
+        self.look(what)
+
+    def look(self, what: str) -> None:
+        """Take a picture, and hold the page to the rules."""
+        self.visit.page.wait_for_timeout(600)
+        self.visit.page.screenshot(path=self.place / f"{what}-{self.label}.png")
+        self.visit.check_access()
+        self.visit.check_width()
+
+
+def read_files(language: str) -> dict[str, str]:
+    """Return the texts of a few files of the sample, by name."""
+    with open_sample() as folder:
+        found = sorted(p for p in (folder / language).iterdir() if p.suffix in (".md", ".txt"))
+        return {path.name: path.read_text("utf-8") for path in found[:FILES]}
+
+
+def walk(visitor: Visitor, place: Path, *, language: str, width: int, colours: str) -> Walk:
+    """Go the whole way, from an empty server to each page."""
+    visit = visitor.visit(size=(width, HEIGHTS[width]), language=LOCALES[language], colours=colours)
+    way = Walk(visit, place, f"{language}-{width}-{colours}")
+    page = visit.open("/")
+    way.look("start")
+    way.started = time.monotonic()
+    visit.drop(read_files(language))
+    page.wait_for_url(re.compile("/ask$"))
+    page.wait_for_function("() => document.activeElement.id === 'question'")
+    way.reach("dropped")
+    name = unquote(page.url.split("/")[-2])
+    visit.await_jobs(name)
+    way.reach("ready")
+    first, second = QUESTIONS[language]
+    page.keyboard.type(first)
+    page.keyboard.press("Enter")
+    answers = page.locator(".turns > li .answer[aria-busy=false]")
+    answers.locator(".chip").first.wait_for()
+    way.reach("answer")
+    way.click(answers.locator(".chip").first)
+    page.locator(".reader mark").first.wait_for()
+    way.reach("passage")
+    page.keyboard.press("Escape")
+    page.locator("#question").fill(second)
+    page.keyboard.press("Enter")
+    answers.nth(1).wait_for()
+    way.reach("follow-up")
+    refresh = visitor.call("POST", f"/workspaces/{name}/communities/refresh", {})
+    page.wait_for_function(
+        """async at => (await (await fetch(at)).json()).data.finished""",
+        arg=f"/api/v1/workspaces/{name}/jobs/{refresh['id']}",
+        polling=500,
+    )
+    for view, path in VIEWS.items():
+        visit.open(f"/{name}/{path}")
+        way.look(view)
+    visitor.remove_workspace(name)
+    return way
+
+
+def report(way: Walk) -> None:
+    """Print what was reached, after how many seconds and clicks."""
+    told = (f"{what} {seconds:.1f} s, {clicks} clicks" for what, seconds, clicks in way.reached)
+    print(f"{way.label}: {'; '.join(told)}", flush=True)
+
+
+def walk_all(browser: Browser, options: argparse.Namespace) -> bool:
+    """Walk in each language, width and theme, and return whether all went well."""
+    good = True
+    for language, width, colours in product(options.languages, options.widths, options.themes):
+        with tempfile.TemporaryDirectory() as folder, run_server(Path(folder)) as address:
+            visitor = Visitor(browser, address)
+            try:
+                report(
+                    walk(visitor, options.output, language=language, width=width, colours=colours)
+                )
+                visitor.leave()
+            except Exception as error:  # noqa: BLE001  the others are walked all the same
+                print(f"{language}-{width}-{colours}: {error}", flush=True)
+                good = False
+    return good
+
+
+def main() -> None:
+    """Walk, and exit with 1 when something was wrong on the way."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--output", type=Path, required=True, help="folder of the pictures")
+    parser.add_argument("--languages", nargs="+", choices=list(LOCALES), default=list(LOCALES))
+    parser.add_argument(
+        "--widths", nargs="+", type=int, choices=list(HEIGHTS), default=list(HEIGHTS)
+    )
+    parser.add_argument("--themes", nargs="+", choices=["light", "dark"], default=["light", "dark"])
+    options = parser.parse_args()
+    options.output.mkdir(parents=True, exist_ok=True)
+    found = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if found is None:
+        sys.exit(f"None of {', '.join(BROWSERS)} is there: install Chromium.")
+    with sync_playwright() as started:
+        browser = started.chromium.launch(executable_path=found)
+        good = walk_all(browser, options)
+        browser.close()
+    sys.exit(not good)
+
+
+if __name__ == "__main__":
+    main()
