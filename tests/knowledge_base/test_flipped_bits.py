@@ -105,3 +105,19 @@ def test_unrestorable_parts_are_named(index: Path, tmp_path: Path, table: str, w
     flip(copy, page_kinds(index)[table][0] * PAGE_BYTES - 1_000)
     report = knotwork.repair(copy, settings=settings())
     assert report.lost == [f"some decisions about {what}"]
+
+
+def test_documents_keep_their_names_where_the_indexed_folders_are_forgotten(
+    index: Path, right: list[object], tmp_path: Path
+) -> None:
+    copy = tmp_path / "index.knot"
+    copy.write_bytes(index.read_bytes())
+    tables = index.with_name(f"{index.name}-tables")
+    copy.with_name(f"{copy.name}-tables").write_bytes(tables.read_bytes())
+    kinds = page_kinds(index)
+    for kind in ("meta", "relation", "entity", "section", "chunk_reading", "document_field"):
+        flip(copy, kinds[kind][0] * PAGE_BYTES - 1_000)
+    report = knotwork.repair(copy, settings=settings())
+    assert report.from_text == []
+    rebuild_communities(copy)
+    assert ask(copy) == right

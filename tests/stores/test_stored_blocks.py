@@ -9,7 +9,7 @@ from knotwork._stores.sql.database import (
     unpack_blocks,
     unpack_outline,
 )
-from knotwork.records import Anchor, Block, BlockKind, Document, Link, Span
+from knotwork.records import Anchor, Block, BlockKind, Document, Link, Span, StyledSpan, TextStyle
 
 SPANS = st.tuples(st.integers(0, 2**31 - 1), st.integers(0, 2**31 - 1)).map(lambda s: Span(*s))
 BLOCKS = st.builds(
@@ -21,14 +21,16 @@ BLOCKS = st.builds(
 def test_blocks_are_packed(blocks):
     assert unpack_blocks(pack_blocks(blocks)) == blocks
     outline = unpack_outline(pack_outline(Document("a", "a", blocks=blocks)))
-    assert outline == (blocks, (), (), (), (), ())
+    assert outline == (blocks, (), (), (), (), (), ())
     assert pack_blocks(()) == b""
 
 
 @given(
     st.lists(st.builds(Link, SPANS, st.text(), st.text())).map(tuple),
     st.lists(st.builds(Anchor, st.text(), st.integers(0))).map(tuple),
+    st.lists(st.builds(StyledSpan, SPANS, st.sampled_from(TextStyle))).map(tuple),
 )
-def test_links_and_anchors_are_packed(links, anchors):
-    outline = unpack_outline(pack_outline(Document("a", "a", links=links, anchors=anchors)))
-    assert outline == ((), (), (), (), links, anchors)
+def test_links_anchors_and_styles_are_packed(links, anchors, styles):
+    document = Document("a", "a", links=links, anchors=anchors, styles=styles)
+    outline = unpack_outline(pack_outline(document))
+    assert outline == ((), (), (), (), links, anchors, styles)

@@ -874,7 +874,9 @@ def find_pronoun(question: str) -> Pronoun | None:
         words = language.follow_ups
         if words["empty_it"].search(simple):
             return None
-        if match := words["pronoun"].search(simple):
+        found = words["pronoun"].form.finditer(simple)
+        # "that Ann" is no pronoun with a noun: a name follows a conjunction.
+        if match := next((m for m in found if not (m["noun"] or "")[:1].isupper()), None):
             group = next(n for n, text in match.groupdict().items() if text and n != "noun")
             noun = match["noun"] or ""
             start, end = match.span(group)

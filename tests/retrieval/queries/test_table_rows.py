@@ -87,7 +87,7 @@ def base(tmp_path_factory):
         ("orders with an amount over 800 from Paris", [(3, "2023-06-01")]),
         ("order id 4", [(4, "2023-12-31")]),
         ("What is the latest order from Berlin?", [(4, "2023-12-31")]),
-        ("Who works in the Support department?", None),
+        ("Who works in the Support department?", [("Cy Poe",)]),
         ("How many customers are there?", [(3,)]),
         ("employees with a salary of at least 60000", [("Ben Roe",), ("Cy Poe",)]),
         ("How many orders did Globex place in January 2023?", [(1,)]),
@@ -100,9 +100,6 @@ def base(tmp_path_factory):
 )
 def test_questions_about_tables_have_rows(base, question, rows):
     result = TableRows(base.store).ask(question)
-    if rows is None:
-        assert result is None
-        return
     assert result is not None
     assert [row[: len(expected)] for row, expected in zip(result.rows, rows, strict=True)] == rows
 

@@ -29,7 +29,6 @@ def documents_command(
 ) -> None:
     """List the documents of the index, what of them was not read, and the skipped files.
 
-    $ knotwork documents
     $ knotwork documents --store handbook.knot
     $ knotwork documents plan.pdf --edit "title=Plan of 2024" --edit tags=hr,pay
     $ knotwork documents --json | jq -r '.skipped[].uri'
