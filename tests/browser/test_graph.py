@@ -40,7 +40,6 @@ def place_of(page, name):
     canvas = page.locator(".map-canvas")
     canvas.focus()
     page.keyboard.press("Home")
-    page.wait_for_timeout(250)
     for _ in range(60):
         if page.locator(".graph-ring").get_attribute("data-name") == name:
             break
@@ -48,7 +47,16 @@ def place_of(page, name):
     else:
         raise AssertionError(f"{name} is not on the map")
     box = page.locator(".graph-ring").evaluate(
-        "ring => { const {x, y} = ring.getBoundingClientRect(); return {x, y}; }"
+        """ring => new Promise(settled => {
+            let last = {}, frames = 0;
+            const look = () => {
+                const {x, y} = ring.getBoundingClientRect();
+                frames = x === last.x && y === last.y ? frames + 1 : 0;
+                last = {x, y};
+                frames < 20 ? requestAnimationFrame(look) : settled(last);
+            };
+            look();
+        })"""
     )
     return box["x"], box["y"]
 
