@@ -1393,11 +1393,7 @@ def _types_of(words: str, mentions: Sequence[Mention]) -> frozenset[str]:
     typed = [mention for mention in mentions if mention.type]
     same = {mention.type for mention in typed if mention.normal_form == form}
     main = {m.type for m in typed if m.name in words and 2 * len(m.name) > len(words)}
-    if same or main or not words.isascii():
-        return frozenset(same or main)
-    from knotwork._transform.rules.lexicon import name_type  # its lists take time to read
-
-    return frozenset({name_type(words, form)} - {""})
+    return frozenset(same or main)
 
 
 def find_rivals(first: Piece, others: Iterable[Piece], question: str, *, short: str) -> list[Piece]:
