@@ -126,10 +126,10 @@ function details(method, path, operation) {
   };
   return [
     ...paragraphs(operation).slice(1),
+    ...[h("pre", {}, code), copy],
     ...Object.entries(lists).flatMap(([title, rows]) =>
       rows.length ? [h("h3", {}, title), h("ul", {}, ...rows)] : [],
     ),
-    ...[h("h3", {}, "curl"), h("pre", {}, code), copy],
   ];
 }
 
@@ -162,7 +162,8 @@ function show() {
     }
   };
   const title = h("h1", {}, `${spec.info.title} ${spec.info.version}`);
-  const link = h("a", { href: DOCUMENT, download: "" }, "OpenAPI");
+  const file = URL.createObjectURL(new Blob([JSON.stringify(spec)]));
+  const link = h("a", { href: file, download: "openapi.json" }, "openapi.json");
   main.replaceChildren(title, prose(spec.info.description), link, find, ...sections);
   const opened = document.getElementById(location.hash.slice(1));
   if (opened) opened.open = true;
