@@ -218,13 +218,12 @@ def handle_errors(app: FastAPI) -> None:
     @app.exception_handler(HTTPException)
     async def rejected(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
-        headers = dict(error.headers or {})
         if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
-            headers["Allow"] = _methods_of(request)
+            error.headers = {"Allow": _methods_of(request)}
             if request.method == "OPTIONS":
-                return Response(status_code=HTTPStatus.NO_CONTENT, headers=headers)
-        response = error_response(request, _describe_http_error(request, error, headers))
-        response.headers.update(headers)
+                return Response(status_code=HTTPStatus.NO_CONTENT, headers=error.headers)
+        response = error_response(request, _describe_http_error(request, error))
+        response.headers.update(error.headers or {})
         return response
 
 
@@ -250,16 +249,15 @@ _UNREADABLE = {
 """What is wrong with a body, by the exception that its parser raised."""
 
 
-def _describe_http_error(
-    request: Request, error: HTTPException, headers: dict[str, str]
-) -> ServiceError:
+def _describe_http_error(request: Request, error: HTTPException) -> ServiceError:
     """Return the error for a request that matches no route or cannot be parsed."""
     path = request.url.path[:200]
     if error.status_code == HTTPStatus.NOT_FOUND:
         return NotFound(f"Unknown path `{path}`.", fix=f"See {_DOCUMENT}")
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+        allowed = (error.headers or {}).get("Allow", "")
         return NotAllowed(
-            f"`{path}` does not support `{request.method[:20]}`.", fix=f"Use {headers['Allow']}."
+            f"`{path}` does not support `{request.method[:20]}`.", fix=f"Use {allowed}."
         )
     kind = RequestTooLarge if error.status_code == 413 else InvalidRequest
     found = (text for cause, text in _UNREADABLE.items() if isinstance(error.__cause__, cause))
