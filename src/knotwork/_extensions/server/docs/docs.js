@@ -14,11 +14,19 @@ const WORDS = {
   },
 };
 
-const kept = (name) => localStorage.getItem(`knotwork.${name}`); // as the pages below /ui keep it
-const words = WORDS[(kept("language") ?? navigator.language).slice(0, 2)] ?? WORDS.en;
+/** Return what the pages below /ui keep; some browsers keep nothing. */
+function kept(name, place = "localStorage") {
+  try {
+    return window[place].getItem(name);
+  } catch {
+    return null;
+  }
+}
+
+const words = WORDS[(kept("knotwork.language") ?? navigator.language).slice(0, 2)] ?? WORDS.en;
 const main = document.querySelector("main");
 let spec;
-let key = sessionStorage.getItem("key") ?? kept("key") ?? "";
+let key = kept("key", "sessionStorage") ?? kept("knotwork.key") ?? "";
 
 function h(tag, given, ...children) {
   const node = Object.assign(document.createElement(tag), given);
@@ -176,8 +184,8 @@ function askForKey(reason) {
   form.onsubmit = (event) => {
     event.preventDefault();
     key = field.value.trim();
-    sessionStorage.setItem("key", key);
     load();
+    sessionStorage.setItem("key", key);
   };
   main.replaceChildren(h("h1", {}, "Knotwork API"), h("p", { role: "alert" }, reason), form);
   field.focus();
@@ -196,5 +204,5 @@ async function load() {
 }
 
 document.documentElement.lang = words === WORDS.zh ? "zh-CN" : "en";
-if (kept("theme") !== "system") document.documentElement.style.colorScheme = kept("theme");
+document.documentElement.dataset.theme = kept("knotwork.theme");
 load();
