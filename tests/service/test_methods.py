@@ -7,10 +7,10 @@ from itertools import count
 import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
-from starlette.responses import StreamingResponse
 from tests.service.serving import API, add_key, make_settings, open_client
 
 from knotwork._extensions.server.middleware import HeadMiddleware
+from knotwork._extensions.server.responses import EventStream, format_event
 from knotwork._extensions.server.server import ServerConfig
 
 pytestmark = pytest.mark.slow
@@ -44,21 +44,24 @@ def test_head_is_answered_as_get_without_a_body(client):
 
 def test_head_of_a_stream_without_an_end_ends():
     app = FastAPI()
-    sent = []
+    sent: list[object] = []
 
     @app.get("/")
-    async def stream() -> StreamingResponse:
-        async def lines():
-            for number in count():
-                sent.append(number)
-                yield f"{number}\n"
+    async def stream() -> EventStream:
+        async def events():
+            try:
+                for number in count():
+                    sent.append(number)
+                    yield format_event(number)
+            finally:
+                sent.append("closed")
 
-        return StreamingResponse(lines(), media_type="text/event-stream")
+        return EventStream(events())
 
     app.add_middleware(HeadMiddleware)
     with TestClient(app) as client:
         head = client.head("/")
-    assert (head.status_code, head.content, sent) == (200, b"", [0])
+    assert (head.status_code, head.content, sent) == (200, b"", [0, "closed"])
     assert head.headers["content-type"].startswith("text/event-stream")
 
 

@@ -6,7 +6,7 @@ import asyncio
 import json
 import logging
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing, suppress
 from contextvars import ContextVar
 from functools import cache
@@ -23,6 +23,7 @@ from pydantic_core import to_jsonable_python
 from starlette.exceptions import HTTPException
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Match, Mount
+from starlette.types import Send
 
 from knotwork.errors import (
     InvalidRequest,
@@ -318,14 +319,20 @@ PING = b": ping\n\n"
 
 
 class EventStream(StreamingResponse):
-    """A response of server-sent events."""
+    """A response of server-sent events, which end with it, also if nobody reads them."""
 
     media_type = "text/event-stream"
 
-    def __init__(self, content: AsyncIterator[bytes]) -> None:
+    def __init__(self, content: AsyncGenerator[bytes]) -> None:
         super().__init__(content)
+        self._events = content
         self.headers["Cache-Control"] = "no-store"
         self.headers["X-Accel-Buffering"] = "no"
+
+    async def stream_response(self, send: Send) -> None:
+        """Send the events."""
+        async with aclosing(self._events):
+            await super().stream_response(send)
 
 
 EVENT_STREAM_CONTENT: dict[str, Any] = {
