@@ -495,10 +495,14 @@ class RequestTooLarge(ServiceError):
 
 
 class InvalidRequest(ServiceError):
-    """The request is malformed."""
+    """The request is malformed. ``field`` names the field of its body that is wrong, if one is."""
 
     code = "invalid_request"
     http_status = 422
+
+    def __init__(self, message: str, *, fix: str = "", field: str | None = None) -> None:
+        super().__init__(message, fix=fix)
+        self.field = field
 
 
 class TooManyRequests(ServiceError):

@@ -41,6 +41,7 @@ BODIES = {
     "explore_graph": {"names": ["Oriane Keld"]},
     "find_paths": {"names": ["Oriane Keld", "Bram Ostrand"]},
     "run_statement": {"statement": "MATCH (n) RETURN n LIMIT 1"},
+    "create_response": {"model": SECRET, "input": QUESTION},
     "complete_chat": {"model": SECRET, "messages": [{"role": "user", "content": QUESTION}]},
     "embed_texts": {"model": SECRET, "input": "x"},
 }

@@ -1,5 +1,6 @@
 """The web pages, with and without a build."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def open_pages(folder):
-    app = FastAPI()
+    app = FastAPI(docs_url=None)
     add_pages(app, folder)
     return TestClient(app)
 
@@ -65,3 +66,18 @@ def test_large_files_are_sent_packed(built):
         sent = client.get("/ui/assets/large-9f.js", headers={"Accept-Encoding": "gzip"})
     assert sent.headers["content-encoding"] == "gzip"
     assert sent.text == "start();" * 1_000
+
+
+def test_the_page_of_the_routes_needs_no_build_and_no_other_server(tmp_path):
+    with open_pages(tmp_path) as client:
+        page = client.get("/docs", follow_redirects=False)
+        assert (page.status_code, page.headers["content-type"][:9]) == (200, "text/html")
+        assert page.headers["cache-control"] == "no-cache"
+        assert client.get("/docs/").text == page.text
+        linked = re.findall(r'(?:href|src)="([^"]*)"', page.text)
+        assert "/docs/docs.js" in linked
+        assert all(path.startswith("/") for path in linked)
+        for path in linked[1:]:
+            text = client.get(path).text
+            assert "://" not in text, path
+        assert client.get("/docs/docs.js").headers["content-type"].startswith("text/javascript")

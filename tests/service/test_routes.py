@@ -418,7 +418,7 @@ def test_every_response_keeps_browsers_careful_and_is_not_kept(place):
             for method in methods
             if method != "delete"
         ]
-        pages = [("GET", path) for path in ("/", "/ui", "/ui/assets/gone.js")]
+        pages = [("GET", path) for path in ("/", "/ui", "/ui/assets/gone.js", "/docs")]
         others = [("GET", "/nowhere"), ("PUT", f"{API}/workspaces"), ("POST", "/mcp")]
         for method, path in [*pages, *others, *asked]:
             response = client.request(method, path, follow_redirects=False)

@@ -16,6 +16,7 @@ from knotwork._extensions.server.mcp_endpoint import McpEndpoint
 from knotwork._extensions.server.middleware import (
     REQUEST_ID_HEADER,
     AccessMiddleware,
+    HeadMiddleware,
     RequestMiddleware,
 )
 from knotwork._extensions.server.observability import Metrics, require_telemetry
@@ -94,7 +95,8 @@ def build_app(config: ServerConfig) -> FastAPI:
         description=_DESCRIPTION,
         lifespan=run,
         openapi_url=f"{API}/openapi.json",
-        # FastAPI's documentation pages load scripts from other origins.
+        servers=[{"url": "/", "description": "The server that sent this document."}],
+        # FastAPI's documentation pages load scripts from other origins: see `add_pages`.
         docs_url=None,
         redoc_url=None,
         generate_unique_id_function=lambda route: route.name,  # functions of generated clients
@@ -111,6 +113,7 @@ def build_app(config: ServerConfig) -> FastAPI:
     _add_routes(app)
     app.router.routes.extend(mcp.routes())
     add_pages(app)
+    app.add_middleware(HeadMiddleware)
     app.add_middleware(AccessMiddleware)
     if settings.cors_origins:
         app.add_middleware(

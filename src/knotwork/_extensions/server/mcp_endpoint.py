@@ -25,7 +25,7 @@ from knotwork._extensions.server.mcp_sessions import (
 from knotwork._extensions.server.server import Service
 from knotwork._extensions.server.workspaces import DEFAULT_WORKSPACE
 from knotwork._indexing.loaders.loader import MEGABYTE
-from knotwork.errors import InvalidRequest, NotAllowed, Overloaded
+from knotwork.errors import InvalidRequest, Overloaded
 
 if TYPE_CHECKING:
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
@@ -50,7 +50,7 @@ class McpEndpoint:
     def routes(self) -> list[Route]:
         """Return the routes of the endpoint."""
         return [
-            Route(path, endpoint=self, name="mcp", include_in_schema=False)
+            Route(path, endpoint=self, methods=["POST"], name="mcp", include_in_schema=False)
             for path in (MCP_PATH, f"{MCP_PATH}/{{workspace}}")
         ]
 
@@ -63,11 +63,6 @@ class McpEndpoint:
         name = scope.get("path_params", {}).get("workspace") or _default_workspace(server, key)
         with lease(server, name, key):
             pass  # raises NotFound for an unknown workspace
-        if request.method != "POST":
-            raise NotAllowed(
-                f"{MCP_PATH} is stateless and accepts POST only.",
-                fix="Connect an MCP client to this URL.",
-            )
         if server.closing:
             raise Overloaded("The server is stopping.", fix="Try again later.")
         writes = key.role.covers(KeyRole.WRITE) and not server.config.read_only

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import secrets
 import time
 from contextlib import suppress
 from http import HTTPStatus
+from urllib.parse import unquote_to_bytes
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
@@ -18,6 +20,7 @@ from knotwork._extensions.server.access import HELD_BODY, admit, caller_of, serv
 from knotwork._extensions.server.limits import HeldBytes, QuietLog, calling
 from knotwork._extensions.server.observability import Metrics
 from knotwork._extensions.server.responses import (
+    HALF_A_PAIR,
     OPENAI_PREFIX,
     describe_error,
     describe_openai_error,
@@ -28,7 +31,7 @@ from knotwork._extensions.server.responses import (
     security_headers,
 )
 from knotwork._indexing.loaders.loader import MEGABYTE
-from knotwork.errors import KnotworkError, NotAuthenticated, RequestTooLarge
+from knotwork.errors import InvalidRequest, KnotworkError, NotAuthenticated, RequestTooLarge
 
 REQUEST_ID_HEADER = "X-Request-ID"
 _TOO_LARGE = RequestTooLarge(
@@ -165,6 +168,37 @@ _REVOKED = NotAuthenticated(
 )
 
 
+class HeadMiddleware:
+    """Answer HEAD as GET, without the body."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["method"] != "HEAD":
+            await self._app(scope, receive, send)
+            return
+        asked = {**scope, "method": "GET"}
+
+        async def send_head(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                scope.update(asked, method="HEAD")  # metrics count the request under its route
+                await send(message)
+            elif message.get("more_body"):
+                raise _HeadSent  # a stream may have no end
+            else:
+                await send({"type": "http.response.body"})
+
+        try:
+            await self._app(asked, receive, send_head)
+        except _HeadSent:
+            await send({"type": "http.response.body"})
+
+
+class _HeadSent(Exception):
+    """The response to HEAD is complete."""
+
+
 class AccessMiddleware:
     """Check the key of a request before anything of its body is read.
 
@@ -182,6 +216,7 @@ class AccessMiddleware:
             return
         request = Request(scope)
         try:
+            _check_text(scope)
             key = await admit(request)
         except KnotworkError as error:
             await error_response(request, error)(scope, receive, send)
@@ -198,6 +233,17 @@ class AccessMiddleware:
                     raise
                 tracked.task.uncancel()
                 await _revoke(scope, receive, send)
+
+
+_HALF_A_PAIR = re.compile(rb"\xed[\xa0-\xbf]")
+"""The first bytes of half of a surrogate pair, if it is written as UTF-8."""
+
+
+def _check_text(scope: Scope) -> None:
+    """Raise InvalidRequest if the URL or a header contains half of a surrogate pair."""
+    url = unquote_to_bytes(b"%s?%s" % (scope.get("raw_path", b""), scope["query_string"]))
+    if any(map(_HALF_A_PAIR.search, [url, *(value for _, value in scope["headers"])])):
+        raise InvalidRequest(f"{HALF_A_PAIR}.", fix="Send the URL and headers as UTF-8.")
 
 
 def _counting(receive: Receive, held: HeldBytes) -> Receive:

@@ -1,4 +1,4 @@
-"""Serve the built web pages below /ui, or a page with build instructions."""
+"""Serve the built web pages below /ui, or a page with build instructions, and /docs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import mimetypes
 from importlib.resources import files
 from pathlib import Path
 
-from fastapi import FastAPI
+from fastapi import FastAPI, Request
 from starlette.exceptions import HTTPException
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.responses import HTMLResponse, RedirectResponse, Response
@@ -15,6 +15,9 @@ from starlette.types import Scope
 
 PAGES = Path(str(files("knotwork._extensions.server"))) / "web"
 """The output folder of the web build."""
+
+DOCS = PAGES.with_name("docs")
+"""The page that shows the OpenAPI document, which needs no build."""
 
 BUILD_COMMAND = "python3 scripts/build_web.py"
 
@@ -33,8 +36,8 @@ _NOT_BUILT_PAGE = f"""<!doctype html>
 <p>This installation does not include the web pages. Get Node.js 20.19 or newer, install Knotwork
 from its source checkout again, which builds them, and restart the server. After
 <code>pip install -e</code>, run <code>{BUILD_COMMAND}</code> there instead.</p>
-<p>Everything else works: <a href="/api/v1/openapi.json">/api/v1/openapi.json</a> describes the API,
-and <code>/v1</code> is OpenAI-compatible.</p>
+<p>Everything else works: <a href="/docs">/docs</a> describes the API, and <code>/v1</code> is
+OpenAI-compatible.</p>
 </html>
 """
 
@@ -65,10 +68,17 @@ def has_pages(folder: Path = PAGES) -> bool:
 
 
 def add_pages(app: FastAPI, folder: Path = PAGES) -> None:
-    """Serve the pages below /ui, and redirect / to them."""
+    """Serve the pages below /ui, and redirect / to them; serve /docs."""
+    for suffix, kind in _TYPES.items():
+        mimetypes.add_type(kind, suffix)
+    docs = WebPages(directory=DOCS, html=True)
+
+    @app.get("/docs", include_in_schema=False)
+    async def show_docs(request: Request) -> Response:
+        return await docs.get_response("index.html", request.scope)
+
+    app.mount("/docs", docs)
     if has_pages(folder):
-        for suffix, kind in _TYPES.items():
-            mimetypes.add_type(kind, suffix)
         pages = WebPages(directory=folder, html=True)
         app.mount("/ui", GZipMiddleware(pages, minimum_size=_LEAST_GZIP_BYTES), name="ui")
 

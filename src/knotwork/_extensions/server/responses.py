@@ -6,13 +6,13 @@ import asyncio
 import json
 import logging
 import re
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing, suppress
 from contextvars import ContextVar
 from functools import cache
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, get_args
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -21,7 +21,9 @@ from fastapi.sse import format_sse_event
 from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 from starlette.exceptions import HTTPException
-from starlette.responses import StreamingResponse
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Match, Mount
+from starlette.types import Send
 
 from knotwork.errors import (
     InvalidRequest,
@@ -31,9 +33,10 @@ from knotwork.errors import (
     NotFound,
     RequestTooLarge,
     ServiceError,
+    UnknownName,
 )
 
-_ROUTES = r"(?:api/v1|v1|ui|mcp|health|metrics)\b"
+_ROUTES = r"(?:api/v1|v1|ui|docs|mcp|health|metrics)\b"
 
 
 def hide_paths(text: str) -> str:
@@ -94,7 +97,7 @@ _HEADERS = {
 
 def is_page(path: str) -> bool:
     """Return True if a path belongs to the web pages."""
-    return path in ("/", "/ui") or path.startswith("/ui/")
+    return path in ("/", "/ui", "/docs") or path.startswith(("/ui/", "/docs/"))
 
 
 def security_headers(path: str = "") -> dict[str, str]:
@@ -118,6 +121,7 @@ OPENAI_PREFIX = "/v1/"
 
 request_id: ContextVar[str] = ContextVar("request_id", default="")
 
+HALF_A_PAIR = "A text has half of a surrogate pair, which is not Unicode"
 _DOCUMENT = "/api/v1/openapi.json"
 _UNREAD = ("dict_type", "model_type", "model_attributes_type")
 """Validation errors of a body that was not parsed as JSON."""
@@ -166,7 +170,7 @@ def describe_openai_error(error: KnotworkError) -> dict[str, str | None]:
     return {
         "message": hide_paths(str(error)),
         "type": _OPENAI_TYPES.get(error.http_status, kind),
-        "param": None,
+        "param": error.field if isinstance(error, InvalidRequest) else None,
         "code": error.code,
     }
 
@@ -213,11 +217,37 @@ def handle_errors(app: FastAPI) -> None:
         return error_response(request, _describe_invalid_request(request, error))
 
     @app.exception_handler(HTTPException)
-    async def rejected(request: Request, error: Exception) -> JSONResponse:
+    async def rejected(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
+        if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+            error.headers = {"Allow": _methods_of(request)}
+            if request.method == "OPTIONS":
+                return Response(status_code=HTTPStatus.NO_CONTENT, headers=error.headers)
         response = error_response(request, _describe_http_error(request, error))
         response.headers.update(error.headers or {})
         return response
+
+
+def _methods_of(request: Request) -> str:
+    """Return the methods that the path of a request supports, as the header Allow lists them."""
+    root = request.scope.get("app_root_path", "")
+    found = {"OPTIONS"}
+    for method in ("DELETE", "GET", "PATCH", "POST", "PUT"):
+        scope = {"type": "http", "method": method, "path": request.scope["path"], "headers": []}
+        for route in request.app.router.routes:
+            is_match = route.matches(scope | {"root_path": root})[0] is Match.FULL
+            # A mount, of static files, matches every method.
+            if is_match and (method == "GET" or not isinstance(route, Mount)):
+                found |= {"GET", "HEAD"} if method == "GET" else {method}
+    return ", ".join(sorted(found))
+
+
+_UNREADABLE = {
+    RecursionError: "The JSON body is nested too deeply.",
+    UnicodeDecodeError: "The body is not UTF-8.",
+    ValueError: "A number in the JSON body has too many digits.",
+}
+"""What is wrong with a body, by the exception that its parser raised."""
 
 
 def _describe_http_error(request: Request, error: HTTPException) -> ServiceError:
@@ -228,25 +258,59 @@ def _describe_http_error(request: Request, error: HTTPException) -> ServiceError
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
         allowed = (error.headers or {}).get("Allow", "")
         return NotAllowed(
-            f"`{path}` does not support `{request.method[:20]}`.",
-            fix=f"Use {allowed}." if allowed else f"See {_DOCUMENT}",
+            f"`{path}` does not support `{request.method[:20]}`.", fix=f"Use {allowed}."
         )
     kind = RequestTooLarge if error.status_code == 413 else InvalidRequest
-    return kind(f"{error.detail}.".replace("..", "."), fix=f"See {_DOCUMENT}")
+    found = (text for cause, text in _UNREADABLE.items() if isinstance(error.__cause__, cause))
+    text = next(found, f"{error.detail}.".replace("..", "."))
+    return kind(text, fix=f"See {_DOCUMENT}")
 
 
 def _describe_invalid_request(request: Request, error: RequestValidationError) -> InvalidRequest:
     """Return the error for an invalid request, without its values, which may be secret."""
     content_type = request.headers.get("content-type", "")
-    parts = []
+    parts, hint, field = [], "", None
     for item in error.errors()[:5]:
         place = ".".join(str(part) for part in item["loc"])
+        if item["type"] == "json_invalid":
+            text, position = str(error.body), item["loc"][-1]
+            line = text.count("\n", 0, position) + 1
+            column = position - text.rfind("\n", 0, position)
+            return InvalidRequest(
+                f"The body is not valid JSON: {item['ctx']['error'].removesuffix(' at')} at line "
+                f"{line}, column {column}.",
+                fix=f"See {_DOCUMENT}",
+            )
         if item["loc"] == ("body",) and item["type"] in _UNREAD and "json" not in content_type:
             return InvalidRequest(
                 "The body was not sent as JSON.", fix="Send it with Content-Type: application/json"
             )
-        parts.append(f"`{place}`: {item['msg'].removeprefix('Value error, ')}")
-    return InvalidRequest("; ".join(parts) + ".", fix=f"See {_DOCUMENT}")
+        text = item["msg"].removeprefix("Value error, ")
+        if item["type"] == "extra_forbidden":
+            unknown = UnknownName("field", str(item["loc"][-1]), _fields_at(request, item["loc"]))
+            text, hint = unknown.message, hint or unknown.fix
+        field = field or ".".join(str(part) for part in item["loc"][1:]) or None
+        parts.append(f"`{place}`: {text.removesuffix('.')}")
+    return InvalidRequest("; ".join(parts) + ".", fix=hint or f"See {_DOCUMENT}", field=field)
+
+
+def _fields_at(request: Request, place: Sequence[str | int]) -> set[str]:
+    """Return the names of the fields beside a place in the body or query of a request."""
+    dependant = request.scope["route"].dependant
+    given = dependant.query_params if place[0] == "query" else dependant.body_params
+    models = [model for one in given for model in _models_in(one.field_info.annotation)]
+    for part in place[1:-1]:  # indexes of lists and members of unions stay at their models
+        fields = [model.model_fields[part] for model in models if part in model.model_fields]
+        models = [inner for one in fields for inner in _models_in(one.annotation)] or models
+    return {name for model in models for name in model.model_fields}
+
+
+def _models_in(kind: Any) -> Iterator[type[BaseModel]]:  # noqa: ANN401  a type
+    """Yield the models that a type is made of."""
+    if isinstance(kind, type) and issubclass(kind, BaseModel):
+        yield kind
+    for part in get_args(kind):
+        yield from _models_in(part)
 
 
 PING_S = 15.0
@@ -255,14 +319,20 @@ PING = b": ping\n\n"
 
 
 class EventStream(StreamingResponse):
-    """A response of server-sent events."""
+    """A response of server-sent events, which end with it, also if nobody reads them."""
 
     media_type = "text/event-stream"
 
-    def __init__(self, content: AsyncIterator[bytes]) -> None:
+    def __init__(self, content: AsyncGenerator[bytes]) -> None:
         super().__init__(content)
+        self._events = content
         self.headers["Cache-Control"] = "no-store"
         self.headers["X-Accel-Buffering"] = "no"
+
+    async def stream_response(self, send: Send) -> None:
+        """Send the events."""
+        async with aclosing(self._events):
+            await super().stream_response(send)
 
 
 EVENT_STREAM_CONTENT: dict[str, Any] = {

@@ -14,7 +14,7 @@ from pydantic import (
 )
 
 from knotwork._extensions.server.job_store import Job
-from knotwork._extensions.server.responses import hide_paths, hide_paths_within
+from knotwork._extensions.server.responses import HALF_A_PAIR, hide_paths, hide_paths_within
 from knotwork._shapes.base import Shape, typed
 
 MOST_PASSAGES = 200
@@ -25,15 +25,19 @@ FilterText = Annotated[str, Field(max_length=MOST_FILTER_CHARACTERS)]
 
 
 class UnicodeRequest(BaseModel):
-    """A request whose texts can be written as UTF-8."""
+    """A request whose texts can be written as UTF-8, and whose numbers are finite."""
 
     @model_validator(mode="before")
     @classmethod
-    def _check_texts(cls, data: Any) -> Any:  # noqa: ANN401  what a client sent
+    def _check_values(cls, data: Any) -> Any:  # noqa: ANN401  what a client sent
         try:
-            json.dumps(data, ensure_ascii=False, default=str).encode()
+            json.dumps(data, ensure_ascii=False, allow_nan=False, default=str).encode()
         except UnicodeEncodeError:
-            raise ValueError("A text has half of a surrogate pair, which is not Unicode") from None
+            raise ValueError(HALF_A_PAIR) from None
+        except ValueError:
+            raise ValueError("A number is infinite or NaN, which JSON does not have") from None
+        except RecursionError:
+            raise ValueError("The JSON body is nested too deeply") from None
         return data
 
 

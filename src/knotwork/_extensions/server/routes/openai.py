@@ -1,7 +1,8 @@
-"""OpenAI-compatible API below /v1: chat completions with citations, embeddings and models.
+"""OpenAI-compatible API below /v1: chats and responses with citations, embeddings and models.
 
-Chat answers the last question of a conversation. Earlier turns clarify it, but are not sources.
-Unknown fields of a request are ignored, because clients send many.
+The last question of a conversation is answered. Earlier turns clarify it, but are not sources.
+Unknown fields of a request are ignored, because clients send many; those that ask for another kind
+of answer are refused.
 """
 
 from __future__ import annotations
@@ -11,32 +12,41 @@ import json
 import re
 import secrets
 import time
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import ExitStack, aclosing, contextmanager
 from dataclasses import dataclass
+from itertools import count
 from typing import Annotated, Any, Literal
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request, Response
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from knotwork._extensions.server.access import Caller, Server, lease
 from knotwork._extensions.server.keys import AccessKey
+from knotwork._extensions.server.limits import Threads
 from knotwork._extensions.server.memories import recalling
 from knotwork._extensions.server.responses import (
     EVENT_STREAM_CONTENT,
     EventStream,
     describe_openai_error,
+    format_event,
     keep_alive,
     start_stream,
 )
 from knotwork._extensions.server.routes.ask import ask as answer_question
 from knotwork._extensions.server.routes.ask import check_question
-from knotwork._extensions.server.schemas import SearchOptions, UnicodeRequest
+from knotwork._extensions.server.schemas import (
+    RequestModel,
+    Retriever,
+    SearchOptions,
+    UnicodeRequest,
+)
 from knotwork._extensions.server.server import Service
 from knotwork._extensions.server.workspaces import Workspace
-from knotwork._retrieval.retriever_registry import AUTO, RETRIEVERS, retriever_names
+from knotwork._retrieval.retriever_registry import AUTO, RETRIEVERS
 from knotwork._run import Progress, Run, Stage, Steps
+from knotwork._shapes.base import Json
 from knotwork._shapes.results import ANSWER, split_pieces
 from knotwork._synthesis.ask_request import AskRequest
 from knotwork._synthesis.follow_ups import MOST_TURNS
@@ -61,10 +71,13 @@ class OpenAIError(BaseModel):
 
 
 class ContentPart(BaseModel):
-    """A part of a message; only text parts are used."""
+    """A part of a message; only parts of the types in `_TEXT_PARTS` are used."""
 
     type: str
     text: str = ""
+
+
+_TEXT_PARTS = ("text", "input_text", "output_text")
 
 
 class OpenAIMessage(BaseModel):
@@ -77,7 +90,7 @@ class OpenAIMessage(BaseModel):
     def text(self) -> str:
         """The text of the message, without other parts."""
         if isinstance(self.content, list):
-            parts = [part.text for part in self.content if part.type == "text"]
+            parts = [part.text for part in self.content if part.type in _TEXT_PARTS]
             return "\n".join(parts).strip()
         return (self.content or "").strip()
 
@@ -88,9 +101,10 @@ class StreamOptions(BaseModel):
     include_usage: bool = False
 
 
-class KnotworkOptions(SearchOptions):
+class KnotworkOptions(RequestModel, SearchOptions):
     """Options specific to Knotwork, under the key `knotwork`."""
 
+    retriever: Retriever = None
     sources: Literal["none", "markdown"] = Field(
         default="none", description="Whether to append a list of sources to the text."
     )
@@ -102,17 +116,71 @@ class KnotworkOptions(SearchOptions):
     )
 
 
-class ChatRequest(UnicodeRequest):
-    """A conversation; its last user message is the question."""
+class QuestionRequest(UnicodeRequest):
+    """What both kinds of questions have in common."""
+
+    model_config = ConfigDict(extra="allow")
 
     model: Annotated[str, Field(max_length=600)] = Field(
-        description="WORKSPACE or WORKSPACE:RETRIEVER, as listed by GET /v1/models."
+        description="A workspace, as listed by GET /v1/models. WORKSPACE:RETRIEVER is short for "
+        "`knotwork.retriever`, for programs that can choose only a model."
     )
-    messages: list[OpenAIMessage] = Field(min_length=1, max_length=1_000)
     stream: bool = False
-    stream_options: StreamOptions | None = None
-    n: int | None = Field(None, ge=1, le=1, description="Only one answer is supported.")
     knotwork: KnotworkOptions = KnotworkOptions()
+
+
+class ChatRequest(QuestionRequest):
+    """A conversation; its last user message is the question."""
+
+    messages: list[OpenAIMessage] = Field(min_length=1, max_length=1_000)
+    stream_options: StreamOptions | None = None
+
+
+class InputItem(OpenAIMessage):
+    """A message of a conversation. Earlier reasoning is ignored."""
+
+    type: Literal["message", "reasoning"] = "message"
+    role: str = ""
+
+
+class ResponseRequest(QuestionRequest):
+    """A question, or a conversation whose last user message is the question."""
+
+    input: str | Annotated[list[InputItem], Field(min_length=1, max_length=1_000)]
+
+    @property
+    def messages(self) -> list[OpenAIMessage]:
+        """The turns of the conversation."""
+        if isinstance(self.input, str):
+            return [OpenAIMessage(role="user", content=self.input)]
+        return list(self.input)
+
+
+_UNSUPPORTED: dict[str, tuple[object, ...]] = {
+    "n": (1,),
+    "tools": ([],),
+    "tool_choice": ("auto", "none"),
+    "functions": ([],),
+    "function_call": ("auto", "none"),
+    "response_format": ({"type": "text"},),
+    "text.format": ({"type": "text"},),
+    "logprobs": (False,),
+    "top_logprobs": (0,),
+    "modalities": (["text"],),
+    "audio": (),
+    "background": (False,),
+    "conversation": (),
+    "previous_response_id": (),
+    "prompt": (),
+}
+"""Fields that ask for another kind of answer, with the values besides null that do not."""
+
+
+class UnsupportedValue(InvalidRequest):
+    """A field asks for what Knotwork does not do."""
+
+    code = "unsupported_value"
+    http_status = 400
 
 
 class UrlCitation(BaseModel):
@@ -138,6 +206,26 @@ class AssistantMessage(BaseModel):
     content: str
     refusal: None = None
     annotations: list[Annotation]
+
+
+class ResponseShape(BaseModel):
+    """The response to a question; ``knotwork`` is the answer as in /api/v1, once it is completed.
+
+    The ``output`` is one message, whose content is one text with annotations.
+    """
+
+    id: str
+    object: Literal["response"] = "response"
+    created_at: int
+    model: str
+    status: Literal["in_progress", "completed", "failed"] = "in_progress"
+    output: list[Json] = []
+    usage: Json | None = Field(default=None, description="The tokens of a language model.")
+    error: OpenAIErrorBody | None = None
+    parallel_tool_calls: bool = False
+    tool_choice: Literal["none"] = "none"
+    tools: list[Any] = []
+    knotwork: Annotated[Any, ANSWER] | None = None
 
 
 class Choice(BaseModel):
@@ -170,7 +258,7 @@ class ChatCompletion(BaseModel):
 
 
 class ModelShape(BaseModel):
-    """A model: a workspace, or a workspace with a retriever."""
+    """A model: a workspace."""
 
     id: str
     object: Literal["model"] = "model"
@@ -231,14 +319,49 @@ _QUOTE_LENGTH = 160
 
 
 @dataclass(frozen=True, slots=True)
-class _Conversation:
-    """A chat request, and the fields shared by all parts of its response."""
+class _Written:
+    """A complete answer, its text as sent, and the marks in this text."""
 
-    asked: ChatRequest
+    answer: Answer
+    text: str
+    citations: list[UrlCitation]
+
+
+@dataclass(frozen=True, slots=True)
+class _Conversation:
+    """A question, how to answer it, and the fields shared by all parts of its response."""
+
+    asked: QuestionRequest
     workspace: str
     base_url: str
-    id: str
-    created: int
+    threads: Threads
+    answer: Callable[[], Steps[Answer]]
+
+    async def write(self) -> _Written:
+        """Answer the question."""
+        return self._finish(await self.threads.run(lambda: Run(self.answer()).result()))
+
+    async def stream(self) -> AsyncGenerator[str | _Written]:
+        """Return an iterator of the pieces of the text and, last, of all of it."""
+        return self._pieces(await start_stream(self.threads.iterate(self.answer)))
+
+    async def _pieces(self, steps: AsyncGenerator[Progress]) -> AsyncGenerator[str | _Written]:
+        sent = _SentText()
+        answer: Answer | None = None
+        async with aclosing(steps) as events:
+            async for event in events:
+                answer = event.value if event.stage == Stage.FINISHED else answer
+                if piece := sent.add(event):
+                    yield piece
+        assert answer is not None, "the last event has the answer"
+        for piece in sent.finish(answer, self.sources(answer)):
+            yield piece
+        yield self._finish(answer, sent.withdrawn)
+
+    def _finish(self, answer: Answer, withdrawn: str = "") -> _Written:
+        before = withdrawn + answer.lead
+        text = before + answer.text + self.sources(answer)
+        return _Written(answer, text, self.annotate(answer, shift=len(before)))
 
     def url_of(self, citation: Citation) -> str:
         """Return the URL of the web page that shows a citation in its document."""
@@ -251,8 +374,8 @@ class _Conversation:
         document = Document(citation.document, "").id
         return f"{self.base_url.rstrip('/')}/ui/documents/{document}?{urlencode(query)}"
 
-    def annotate(self, answer: Answer, *, shift: int = 0) -> list[Annotation]:
-        """Return an annotation for each citation mark such as [1] in the text of an answer.
+    def annotate(self, answer: Answer, *, shift: int = 0) -> list[UrlCitation]:
+        """Return the place and the link of each mark such as [1] in the text of an answer.
 
         Without an answer, the text has no marks, and the nearest passages are annotated at its end.
         ``shift`` is added to all offsets.
@@ -267,13 +390,11 @@ class _Conversation:
         if not answer.answered:
             marks = [(len(text), len(text), citation) for citation in answer.citations]
         return [
-            Annotation(
-                url_citation=UrlCitation(
-                    start_index=shift + start,
-                    end_index=shift + end,
-                    title=citation.title or citation.document,
-                    url=self.url_of(citation),
-                )
+            UrlCitation(
+                start_index=shift + start,
+                end_index=shift + end,
+                title=citation.title or citation.document,
+                url=self.url_of(citation),
             )
             for start, end, citation in marks
         ]
@@ -292,21 +413,53 @@ class _Conversation:
             lines.append(f"{citation.number}. {link}: {_escape_markdown(citation.quote)}")
         return "\n\n" + "\n".join(lines) if lines else ""
 
-    def chunk(self, choices: list[dict[str, Any]], **more: object) -> bytes:
-        """Return one chunk of a streamed response."""
-        body = {
-            "id": self.id,
-            "object": "chat.completion.chunk",
-            "created": self.created,
-            "model": self.asked.model,
-            "choices": choices,
-            **more,
-        }
-        return f"data: {json.dumps(body, ensure_ascii=False)}\n\n".encode()
 
-    def delta(self, delta: dict[str, Any], *, finish: str | None = None) -> bytes:
-        """Return a chunk with the next part of the answer."""
-        return self.chunk([{"index": 0, "delta": delta, "finish_reason": finish}])
+def _converse(
+    request: Request,
+    key: AccessKey,
+    server: Service,
+    asked: QuestionRequest,
+    messages: Sequence[OpenAIMessage],
+) -> _Conversation:
+    """Return the conversation of a request.
+
+    Raises as `check_question`; UnsupportedValue; InvalidRequest without a question.
+    """
+    _check_supported(asked)
+    name, retriever = split_model(asked.model)
+    text = next((m.text for m in reversed(messages) if m.role == "user"), "")
+    if not text:
+        raise InvalidRequest(
+            "There is no user message with text.", fix='Send {"role": "user", "content": "…"}.'
+        )
+    options = asked.knotwork.model_dump(exclude={"sources", "memory"})
+    options["retriever"] = options["retriever"] or retriever
+    turns = tuple(earlier_turns(messages))
+    question = check_question(server, key, AskRequest(text, turns=turns, **options))
+
+    def answer() -> Steps[Answer]:
+        with lease_model(server, key, asked.model) as workspace:
+            if not asked.knotwork.memory:
+                return (yield from answer_question.run(server, workspace, question))
+            with recalling(key, workspace, question) as recalled:
+                return (yield from answer_question.run(server, workspace, recalled))
+
+    threads = server.threads_for(question)
+    return _Conversation(asked, name, str(request.base_url), threads, answer)
+
+
+def _check_supported(asked: QuestionRequest) -> None:
+    given = dict(asked.model_extra or {})
+    if isinstance(text := given.get("text"), dict):
+        given["text.format"] = text.get("format")
+    for name, valid in _UNSUPPORTED.items():
+        if given.get(name) is not None and given[name] not in valid:
+            others = " or ".join(json.dumps(value) for value in valid)
+            raise UnsupportedValue(
+                f"`{name}` is not supported: the answer is one text with citations.",
+                fix=f"Leave it out, or send {others}." if others else "Leave it out.",
+                field=name,
+            )
 
 
 @router.post(
@@ -322,48 +475,43 @@ async def complete_chat(
     A follow-up such as "and when was it built?" is rewritten with the help of the earlier turns;
     the notes under `knotwork` show how.
     """
-    name, retriever = split_model(asked.model)
-    text = next((m.text for m in reversed(asked.messages) if m.role == "user"), "")
-    if not text:
-        raise InvalidRequest(
-            "There is no user message with text.", fix='Send {"role": "user", "content": "…"}.'
-        )
-    options = asked.knotwork
-    question = AskRequest(
-        text,
-        retriever,
-        turns=tuple(earlier_turns(asked.messages)),
-        **options.model_dump(exclude={"sources", "memory"}),
-    )
-    question = check_question(server, key, question)
+    conversation = _converse(request, key, server, asked, asked.messages)
     identifier = f"chatcmpl-{secrets.token_hex(12)}"
-    base_url = str(request.base_url)
-    conversation = _Conversation(asked, name, base_url, identifier, int(time.time()))
-
-    def answer_within_lease() -> Steps[Answer]:
-        with lease_model(server, key, asked.model) as workspace:
-            if not options.memory:
-                return (yield from answer_question.run(server, workspace, question))
-            with recalling(key, workspace, question) as recalled:
-                return (yield from answer_question.run(server, workspace, recalled))
-
-    threads = server.threads_for(question)
     if asked.stream:
-        started = await start_stream(threads.iterate(answer_within_lease))
-        return EventStream(keep_alive(_stream_chunks(started, conversation)))
-    answer = await threads.run(lambda: Run(answer_within_lease()).result())
-    message = AssistantMessage(
-        content=answer.lead + answer.text + conversation.sources(answer),
-        annotations=conversation.annotate(answer, shift=len(answer.lead)),
-    )
+        parts = await conversation.stream()
+        return EventStream(keep_alive(_stream_chunks(parts, asked, identifier)))
+    written = await conversation.write()
+    annotations = [Annotation(url_citation=citation) for citation in written.citations]
+    message = AssistantMessage(content=written.text, annotations=annotations)
     return ChatCompletion(
-        id=conversation.id,
-        created=conversation.created,
+        id=identifier,
+        created=int(time.time()),
         model=asked.model,
         choices=[Choice(message=message)],
-        usage=_count_tokens_used(answer),
-        knotwork=ANSWER(answer),
+        usage=_count_tokens_used(written.answer),
+        knotwork=ANSWER(written.answer),
     )
+
+
+@router.post(
+    "/responses",
+    response_model=ResponseShape,
+    responses={200: {"content": EVENT_STREAM_CONTENT}},
+)
+async def create_response(
+    request: Request, key: Caller, server: Server, asked: ResponseRequest
+) -> ResponseShape | Response:
+    """Answer a question as /v1/chat/completions does, in the format of the Responses API.
+
+    Responses are not stored. Events of a stream are those of OpenAI, from `response.created` to
+    `response.completed` or `response.failed`.
+    """
+    conversation = _converse(request, key, server, asked, asked.messages)
+    identifier = f"resp_{secrets.token_hex(12)}"
+    begun = ResponseShape(id=identifier, created_at=int(time.time()), model=asked.model)
+    if asked.stream:
+        return EventStream(keep_alive(_stream_response(await conversation.stream(), begun)))
+    return _complete(begun, await conversation.write())
 
 
 def earlier_turns(messages: Sequence[OpenAIMessage]) -> list[tuple[str, str]]:
@@ -379,34 +527,99 @@ def earlier_turns(messages: Sequence[OpenAIMessage]) -> list[tuple[str, str]]:
 
 
 async def _stream_chunks(
-    steps: AsyncGenerator[Progress], conversation: _Conversation
+    parts: AsyncGenerator[str | _Written], asked: ChatRequest, identifier: str
 ) -> AsyncGenerator[bytes]:
     """Yield the role, the text, all annotations, the end, and the token usage if requested."""
-    sent = _SentText()
-    answer: Answer | None = None
+    created = int(time.time())
+
+    def chunk(choices: list[dict[str, Any]], **more: object) -> bytes:
+        kind = "chat.completion.chunk"
+        body = {"id": identifier, "object": kind, "created": created, "model": asked.model}
+        return format_event({**body, "choices": choices, **more})
+
+    def delta(delta: dict[str, Any], *, finish: str | None = None) -> bytes:
+        return chunk([{"index": 0, "delta": delta, "finish_reason": finish}])
+
     try:
-        yield conversation.delta({"role": "assistant", "content": ""})
-        async with aclosing(steps) as events:
-            async for event in events:
-                answer = event.value if event.stage == Stage.FINISHED else answer
-                if piece := sent.add(event):
-                    yield conversation.delta({"content": piece})
-        assert answer is not None, "the last event has the answer"
-        for piece in sent.finish(answer, conversation.sources(answer)):
-            yield conversation.delta({"content": piece})
-        shift = len(sent.withdrawn) + len(answer.lead)
-        annotations = conversation.annotate(answer, shift=shift)
-        if annotations:
-            listed = [{"index": n, **a.model_dump(mode="json")} for n, a in enumerate(annotations)]
-            yield conversation.delta({"annotations": listed})
-        yield conversation.delta({}, finish="stop")
-        options = conversation.asked.stream_options
-        if options and options.include_usage:
-            yield conversation.chunk([], usage=_count_tokens_used(answer).model_dump())
+        async with aclosing(parts) as pieces:
+            yield delta({"role": "assistant", "content": ""})
+            async for piece in pieces:
+                if isinstance(piece, str):
+                    yield delta({"content": piece})
+                    continue
+                annotations = [Annotation(url_citation=citation) for citation in piece.citations]
+                if listed := [{"index": n, **dict(one)} for n, one in enumerate(annotations)]:
+                    yield delta({"annotations": listed})
+                yield delta({}, finish="stop")
+                if asked.stream_options and asked.stream_options.include_usage:
+                    yield chunk([], usage=_count_tokens_used(piece.answer))
         yield _DONE
     except KnotworkError as error:
         # No [DONE]: clients must not take the text so far for a complete answer.
-        yield f"data: {json.dumps({'error': describe_openai_error(error)})}\n\n".encode()
+        yield format_event({"error": describe_openai_error(error)})
+
+
+async def _stream_response(
+    parts: AsyncGenerator[str | _Written], begun: ResponseShape
+) -> AsyncGenerator[bytes]:
+    """Yield the events of a response."""
+    numbers = count()
+    item = _message(begun, "in_progress")
+    text = {"item_id": item["id"], "output_index": 0, "content_index": 0}
+
+    def event(kind: str, **more: object) -> bytes:
+        kind = f"response.{kind}"
+        return format_event({"type": kind, "sequence_number": next(numbers), **more}, event=kind)
+
+    try:
+        async with aclosing(parts) as pieces:
+            yield event("created", response=begun)
+            yield event("in_progress", response=begun)
+            yield event("output_item.added", output_index=0, item=item)
+            yield event("content_part.added", **text, part=_text(""))
+            async for piece in pieces:
+                if isinstance(piece, str):
+                    yield event("output_text.delta", **text, delta=piece, logprobs=[])
+                    continue
+                done = _complete(begun, piece)
+                (item,) = done.output
+                (part,) = item["content"]
+                for number, one in enumerate(part["annotations"]):
+                    place = {**text, "annotation_index": number}
+                    yield event("output_text.annotation.added", **place, annotation=one)
+                yield event("output_text.done", **text, text=piece.text, logprobs=[])
+                yield event("content_part.done", **text, part=part)
+                yield event("output_item.done", output_index=0, item=item)
+                yield event("completed", response=done)
+    except KnotworkError as error:
+        body = OpenAIErrorBody.model_validate(describe_openai_error(error))
+        failed = begun.model_copy(update={"status": "failed", "error": body})
+        yield event("failed", response=failed)
+
+
+def _complete(begun: ResponseShape, written: _Written) -> ResponseShape:
+    """Return the response that has its answer."""
+    used = _count_tokens_used(written.answer)
+    usage = {
+        "input_tokens": used.prompt_tokens,
+        "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
+        "output_tokens": used.completion_tokens,
+        "output_tokens_details": {"reasoning_tokens": 0},
+        "total_tokens": used.total_tokens,
+    }
+    output = [_message(begun, "completed", _text(written.text, written.citations))]
+    told = {"status": "completed", "usage": usage, "knotwork": ANSWER(written.answer)}
+    return begun.model_copy(update={**told, "output": output})
+
+
+def _message(response: ResponseShape, status: str, *parts: Json) -> Json:
+    given = {"id": f"msg_{response.id}", "status": status, "content": parts}
+    return {"type": "message", "role": "assistant", **given}
+
+
+def _text(text: str, citations: Sequence[UrlCitation] = ()) -> Json:
+    cited = [{"type": "url_citation", **dict(citation)} for citation in citations]
+    return {"type": "output_text", "text": text, "annotations": cited, "logprobs": []}
 
 
 class _SentText:
@@ -502,17 +715,9 @@ MODEL_SEPARATOR = ":"
 
 @router.get("/models")
 async def list_models(key: Caller, server: Server) -> ModelList:
-    """List the workspaces that the key may see, each alone and with each retriever."""
+    """List the workspaces that the key may see."""
     names = await server.threads.run(server.workspaces.names)
-    retrievers = retriever_names()
-    return ModelList(
-        data=[
-            ModelShape(id=name if not retriever else f"{name}{MODEL_SEPARATOR}{retriever}")
-            for name in names
-            if key.may_see(name)
-            for retriever in ("", *retrievers)
-        ]
-    )
+    return ModelList(data=[ModelShape(id=name) for name in names if key.may_see(name)])
 
 
 @router.get("/models/{model:path}")
