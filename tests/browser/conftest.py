@@ -26,18 +26,20 @@ OPTIONS = {
 }
 
 
+KIND = os.environ.get("TEST_BROWSER", "chromium")
+
+
 @pytest.fixture(scope="session")
 def browser():
     """The browser for all tests: Chromium, or what TEST_BROWSER names."""
-    kind = os.environ.get("TEST_BROWSER", "chromium")
-    found = next(filter(None, map(shutil.which, PROGRAMS[kind])), None)
+    found = next(filter(None, map(shutil.which, PROGRAMS[KIND])), None)
     if found is None:
-        pytest.skip(f"none of {', '.join(PROGRAMS[kind])} is there")
+        pytest.skip(f"none of {', '.join(PROGRAMS[KIND])} is there")
     if not has_pages():
         pytest.skip(f"the web pages are not built: {BUILD_COMMAND}")
     playwright = pytest.importorskip("playwright.sync_api")
     with playwright.sync_playwright() as started:
-        opened = getattr(started, kind).launch(executable_path=found, **OPTIONS[kind])
+        opened = getattr(started, KIND).launch(executable_path=found, **OPTIONS[KIND])
         yield opened
         opened.close()
 

@@ -188,7 +188,7 @@ def test_what_was_typed_and_the_thread_outlast_the_page(visit):
 
 def test_an_answer_is_copied_and_a_thread_exported_with_their_sources(visit):
     page = visit.open(PAGE)
-    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    visit.allow_clipboard()
     answer = ask(page, QUESTION)
     answer.get_by_role("button", name="Copy with sources").click()
     page.get_by_text("Copied.").wait_for()

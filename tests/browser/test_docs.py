@@ -64,7 +64,7 @@ def test_every_route_shows_its_parameters_body_responses_and_curl(visit):
 
 
 def test_a_curl_line_is_copied_and_works_as_it_is(visit):
-    visit.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    visit.allow_clipboard()
     page = open_docs(visit, "#ask_question")
     opened = route(page, "ask_question")
     opened.get_by_role("button", name="Copy").click()

@@ -70,6 +70,8 @@ class Visitor:
         **options: Any,
     ) -> Visit:
         """Return a page that is still empty."""
+        if options.get("has_touch"):
+            self.require_chromium("a touch screen")
         context = self._browser.new_context(
             viewport={"width": size[0], "height": size[1]},
             locale=language,
@@ -82,6 +84,11 @@ class Visitor:
         page = context.new_page()
         self.account.watch(page)
         return Visit(page, self)
+
+    def require_chromium(self, what: str) -> None:
+        """Skip the test where the browser cannot be given something."""
+        if (name := self._browser.browser_type.name) != "chromium":
+            pytest.skip(f"{name} is not given {what}")
 
     def call(self, method: str, path: str, body: Any = None) -> Any:
         """Ask the server itself, beside any page; return the data of its answer."""
@@ -120,6 +127,16 @@ class Visit:
 
     page: Any
     visitor: Visitor
+
+    def use_key(self, key: str) -> None:
+        """Let the pages of this visit and its tabs have a key already."""
+        keeping = f"if (location.host) sessionStorage.setItem('key', {json.dumps(key)})"
+        self.page.context.add_init_script(keeping)
+
+    def allow_clipboard(self) -> None:
+        """Let pages of this visit read what was copied."""
+        self.visitor.require_chromium("the clipboard")
+        self.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
 
     def open(self, path: str) -> Any:
         """Go to an address below /ui, and return the page once it is drawn."""
