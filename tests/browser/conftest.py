@@ -21,12 +21,11 @@ PROGRAMS = {
 }
 OPTIONS = {
     "chromium": {"args": ["--disable-background-networking"]},
-    # The Firefox of the system, by WebDriver BiDi; which cannot set the last by page yet.
+    # The Firefox of the system, by WebDriver BiDi. It does not set reduced motion for a page.
     "firefox": {"channel": "moz-firefox", "firefox_user_prefs": {"ui.prefersReducedMotion": 1}},
 }
-
-
 KIND = os.environ.get("TEST_BROWSER", "chromium")
+"""The kind of browser that runs the tests."""
 
 
 @pytest.fixture(scope="session")
