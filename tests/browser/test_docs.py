@@ -86,11 +86,11 @@ def test_the_colours_and_the_language_of_the_pages_are_kept(visit):
     visit.check_access()
 
 
-def test_a_server_with_keys_asks_for_one_once(chromium, tmp_path):
+def test_a_server_with_keys_asks_for_one_once(browser, tmp_path):
     fill_sample(tmp_path / "demo.knot")
     _, key = KeyFile(keys_beside(tmp_path)).add("r", role=KeyRole.READ, workspaces=("demo",))
     with run_server(tmp_path) as address:
-        visitor = Visitor(chromium, address)
+        visitor = Visitor(browser, address)
         visit = visitor.visit()
         page = visit.page
         page.goto(f"{address}/docs")
