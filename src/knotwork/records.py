@@ -1491,13 +1491,13 @@ class SameAs:
 class Correction:
     """A change that a person made to the graph, recorded by names.
 
-    ``kind`` is "rename", "merge", "split", "retype", "hide", "pin", "add_relation" or
+    ``kind`` is "rename", "merge", "split", "divide", "retype", "hide", "pin", "add_relation" or
     "remove_relation". It is about ``entity``, and in a merge, a split or a relation about
     ``other``, the end of the ``relation``. A rename gives the ``name``, a retype the ``type``, and
-    ``was`` is what the documents say instead. ``made`` is a time in UTC, as in
-    "2026-03-01T12:00:00Z". ``forms`` and ``other_forms`` are the normal forms of the entities, the
-    named one first, then those that were merged with it. So a correction applies to whatever the
-    documents say of them later.
+    ``was`` is what the documents say instead. A divide gives the ``name`` of what ``documents``
+    (uris) mean by the entity. ``made`` is a time in UTC, as in "2026-03-01T12:00:00Z". ``forms``
+    and ``other_forms`` are the normal forms of the entities, the named one first, then those that
+    were merged with it. So a correction applies to whatever the documents say of them later.
     """
 
     id: str
@@ -1512,6 +1512,7 @@ class Correction:
     made: str = ""
     forms: tuple[str, ...] = ()
     other_forms: tuple[str, ...] = ()
+    documents: tuple[str, ...] = ()
 
     @property
     def entity_ids(self) -> tuple[str, ...]:

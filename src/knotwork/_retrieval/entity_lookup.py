@@ -25,7 +25,7 @@ from knotwork._retrieval.evidence_builder import SHOWN_SENTENCES
 from knotwork._retrieval.question import Question, read_question
 from knotwork._retrieval.weights import DEFAULT_WEIGHTS
 from knotwork._stores.base import Store
-from knotwork._stores.corrections import entity_text, former_names
+from knotwork._stores.corrections import entity_text, read_corrections
 from knotwork._stores.resolutions import read_senses
 from knotwork._text.names import normal_form
 from knotwork._text.terms import content_terms, terms
@@ -219,9 +219,8 @@ def _by_words(store: Store, name: str) -> str | None:
     if not wanted:
         return None
     found = entities_in_order(store.texts("entity").search(name, k=_TEXT_HITS), store)
-    former = former_names(store)
-    texts = {key: entity_text(e.name, former.get(key)) for key, e in found.items()}
-    return next((key for key, text in texts.items() if wanted <= set(terms(text))), None)
+    text_of = entity_text(read_corrections(store))
+    return next((key for key, e in found.items() if wanted <= set(terms(text_of(e)))), None)
 
 
 def suggest_names(store: Store, name: str) -> list[str]:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from knotwork._stores.base import Store, require_resolutions
 from knotwork.errors import ConfigError
-from knotwork.records import Verdict
 
 if TYPE_CHECKING:
     from knotwork._indexing.resolution.resolver import (
@@ -94,16 +93,11 @@ class Entities:
 
     def _decide(self, kind: str, first: str, second: str) -> NamedDecision:
         from knotwork._extensions.graphs.corrections import Corrections
-        from knotwork._indexing.resolution.resolver import decide, read_same_names, undo
+        from knotwork._indexing.resolution.resolver import read_same_names
 
         require_resolutions(self._store)
-        if self._store.capabilities.corrections is not None:
-            corrections = Corrections(self._store)
-            corrections.record(corrections.make(kind, first, other=second))
-        elif kind == "merge":
-            decide(self._store, first, second, Verdict.SAME)
-        else:
-            undo(self._store, first, second)
+        corrections = Corrections(self._store)
+        corrections.record(corrections.make(kind, first, other=second))
         known = read_same_names(self._store, [first])
         every = (*known.apart, *(d for thing in known.things for d in thing.decisions))
         return next(d for d in every if set(d.decision.pair) == {first, second})

@@ -53,6 +53,7 @@ CORRECTION = Shape(
     "the name or type that the documents give; ``reason`` says why it is not applied.",
     "id=correction.id kind=correction.kind entity=correction.entity other=correction.other "
     "relation=correction.relation name=correction.name type=correction.type was=correction.was "
+    "documents=correction.documents "
     "author=correction.author made=correction.made entity_ids=correction.entity_ids "
     "other_ids=correction.other_ids applied reason note",
     made=Annotated[str, "The time in UTC, as in 2026-03-01T12:00:00Z."],

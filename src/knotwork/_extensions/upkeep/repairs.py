@@ -53,7 +53,7 @@ from knotwork._sqlite_file import (
     verify_file,
 )
 from knotwork._stores.base import LedgerEntry, Store, index_file
-from knotwork._stores.corrections import entity_text, former_names
+from knotwork._stores.corrections import entity_text, read_corrections
 from knotwork._stores.embedded import EmbeddedStore
 from knotwork._stores.indexes import VECTOR_INDEXES
 from knotwork._synthesis.ask_request import LocalModels
@@ -421,12 +421,10 @@ def _restore_texts(store: EmbeddedStore) -> Iterator[Progress]:
             (chunk.id, chunk.searched_text) for chunk in _leaves(store, document_id)
         )
         yield Progress("full text", done, len(ids))
-    former = former_names(store)
+    text_of = entity_text(read_corrections(store))
     for label in (Label.ENTITY, Label.KEYWORD):
         nodes = store.graph.find(label=label, limit=_ALL)
-        store.texts("entity").add(
-            (node.id, entity_text(node.name, former.get(node.id))) for node in nodes
-        )
+        store.texts("entity").add((node.id, text_of(node)) for node in nodes)
     asked = store.questions.questions(store.questions.chunk_ids())
     store.texts(QUESTIONS).add((key, "\n".join(found)) for key, found in asked.items())
     reports = store.communities.reports(list(store.communities.parents()))

@@ -165,7 +165,7 @@ def decide(store: Store, first: str, second: str, verdict: Verdict) -> SameAs:
 
 
 def undo(store: Store, first: str, second: str) -> SameAs:
-    """Keep two entities (ids) separate, and return the undone decision.
+    """Keep two entities (ids) separate, and return the decision; that of a rule or model is undone.
 
     If other decisions connect the two, the least confident of these links no longer counts. The
     decision outlasts later runs and the removal of the entities; `decide` reverts it. Raises
@@ -174,8 +174,9 @@ def undo(store: Store, first: str, second: str) -> SameAs:
     resolutions = require_resolutions(store)
     one, other = sorted((first, second))
     known = {d.pair: d for d in resolutions.of_entities([one]).get(one, [])}
-    new = SameAs(one, other, Verdict.DIFFERENT, PERSON_SOURCE, "undone by hand")
-    decision = replace(known.get((one, other), new), undone=True)
+    held = known.get((one, other))
+    apart = SameAs(one, other, Verdict.DIFFERENT, PERSON_SOURCE, "kept apart by hand")
+    decision = apart if held is None or held.source == PERSON_SOURCE else replace(held, undone=True)
     resolutions.put([decision])
     return decision
 

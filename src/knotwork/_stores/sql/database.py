@@ -206,8 +206,7 @@ def pack_outline(document: Document) -> bytes:
 @decodes("the outline of a document")
 def unpack_outline(data: bytes) -> Outline:
     """Return what `pack_outline` compressed."""
-    parts = json.loads(zlib.decompress(data))["parts"]
-    blocks, pages, times, boxes, links, anchors, *added = parts  # older indexes have no styles
+    blocks, pages, times, boxes, links, anchors, styles = json.loads(zlib.decompress(data))["parts"]
     return (
         _blocks(blocks),
         tuple(Page(label, start) for label, start in pages),
@@ -215,7 +214,7 @@ def unpack_outline(data: bytes) -> Outline:
         tuple(BoxedSpan(Span(start, end), *edges) for start, end, *edges in boxes),
         tuple(Link(Span(start, end), *leading) for start, end, *leading in links),
         tuple(Anchor(*anchor) for anchor in anchors),
-        tuple(StyledSpan(Span(*span), _STYLES[n]) for styles in added for *span, n in styles),
+        tuple(StyledSpan(Span(*span), _STYLES[n]) for *span, n in styles),
     )
 
 

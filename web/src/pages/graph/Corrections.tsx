@@ -21,7 +21,7 @@ type Details = Shapes["EntityDetails"];
 
 /** What is corrected; entities are given by their ids. */
 export type Change = Pick<Correction, "entity"> & { kind: Kind } & Partial<
-    Pick<Correction, "other" | "relation" | "name" | "type">
+    Pick<Correction, "other" | "relation" | "name" | "type" | "documents">
   >;
 
 type Correction = Shapes["CorrectionShape"];
@@ -31,6 +31,7 @@ const KINDS = [
   "rename",
   "merge",
   "split",
+  "divide",
   "retype",
   "hide",
   "add_relation",
@@ -46,7 +47,7 @@ export const isListOpen = signal(false);
 
 /** Make a correction, and show the graph as it is then. Throws ApiError. */
 export async function correct(change: Change): Promise<void> {
-  const body = { other: "", relation: "", name: "", type: "", ...change };
+  const body = { other: "", relation: "", name: "", type: "", documents: [], ...change };
   await take(api.POST(ALL, { params: { path: { workspace: workspace.value } }, body }));
   revision.value += 1;
   announce(t.value.graph.corrected);
@@ -66,7 +67,10 @@ export function CorrectionMenu({ entity }: { entity: Details }) {
   const words = t.value.graph;
   if (!mayWrite.value) return null;
   const offered = KINDS.filter(
-    (name) => name !== "remove_relation" && (name !== "split" || entity.names.length > 0),
+    (name) =>
+      name !== "remove_relation" &&
+      (name !== "split" || entity.names.length > 0) &&
+      (name !== "divide" || documentsOf(entity).size > 1),
   );
   return (
     <>
@@ -109,6 +113,11 @@ export function CorrectionMenu({ entity }: { entity: Details }) {
   );
 }
 
+/** The titles of the documents that mention an entity, by URI. */
+function documentsOf({ sources }: Details): Map<string, string> {
+  return new Map(sources.map(({ document, title }) => [document, title || document]));
+}
+
 interface CorrectionDialogProps {
   kind: Kind;
   entity: Details;
@@ -121,16 +130,22 @@ function CorrectionDialog({ kind, entity, onClose }: CorrectionDialogProps) {
     kind === "rename" ? entity.name : kind === "retype" ? entity.type : "",
   );
   const [other, setOther] = useState(kind === "split" ? (entity.names[0] ?? "") : "");
-  const needsText = kind === "rename" || kind === "retype" || kind === "add_relation";
+  const [documents, setDocuments] = useState<readonly string[]>([]);
+  const isNamed = kind === "rename" || kind === "divide";
+  const needsText = isNamed || kind === "retype" || kind === "add_relation";
   const needsOther = kind === "merge" || kind === "split" || kind === "add_relation";
-  const isReady = (!needsText || text.trim() !== "") && (!needsOther || other !== "");
-  const field = kind === "rename" ? "name" : kind === "retype" ? "type" : "relation";
+  const isReady =
+    (!needsText || text.trim() !== "") &&
+    (!needsOther || other !== "") &&
+    (kind !== "divide" || documents.length > 0);
+  const field = isNamed ? "name" : kind === "retype" ? "type" : "relation";
   const save = async () => {
     await correct({
       kind,
       entity: entity.id,
       ...(needsText ? { [field]: text.trim() } : {}),
       ...(needsOther ? { other } : {}),
+      documents: [...documents],
     });
     onClose();
   };
@@ -170,6 +185,24 @@ function CorrectionDialog({ kind, entity, onClose }: CorrectionDialogProps) {
               </option>
             ))}
           </datalist>
+        )}
+        {kind === "divide" && (
+          <fieldset class="field">
+            <legend>{words.meantIn}</legend>
+            {[...documentsOf(entity)].map(([uri, title]) => (
+              <label key={uri} class="switch">
+                <input
+                  type="checkbox"
+                  checked={documents.includes(uri)}
+                  onChange={({ currentTarget }) => {
+                    const others = documents.filter((each) => each !== uri);
+                    setDocuments(currentTarget.checked ? [...others, uri] : others);
+                  }}
+                />
+                <span>{title}</span>
+              </label>
+            ))}
+          </fieldset>
         )}
         {kind === "split" && (
           <label class="field">
@@ -233,6 +266,7 @@ function tell({ kind, entity, other, relation, name, type }: Correction): string
     rename: `${entity} → ${name}`,
     merge: `${entity} + ${other}`,
     split: `${entity} | ${other}`,
+    divide: `${entity} | ${name}`,
     retype: `${entity}: ${sayType(type)}`,
     add_relation: relates,
     remove_relation: relates,
