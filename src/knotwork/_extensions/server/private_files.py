@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import secrets
 from collections.abc import Mapping
@@ -16,6 +17,8 @@ from knotwork.errors import ConfigError
 FILE_MODE = 0o600
 FOLDER_MODE = 0o700
 
+_log = logging.getLogger("knotwork.service")
+
 
 def open_private(path: Path, *, append: bool = False) -> BinaryIO:
     """Create a file that only its owner can read, and open it for writing.
@@ -28,19 +31,19 @@ def open_private(path: Path, *, append: bool = False) -> BinaryIO:
 
 
 class PrivateJson:
-    """A JSON object in a file that only its owner can read; an empty one without a readable file.
-
-    Not thread-safe.
-    """
+    """A JSON object in a file that only its owner can read. Not thread-safe."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def read(self) -> dict[str, Any]:
-        """Return the object."""
+        """Return the object; an empty one if the file is missing or, with a warning, unreadable."""
         try:
             found: dict[str, Any] = json.loads(self._path.read_text("utf-8"))
-        except (OSError, ValueError):
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValueError) as error:
+            _log.warning("cannot read `%s`: %s", self._path, error)
             return {}
         return found
 

@@ -54,9 +54,10 @@ export async function correct(change: Change): Promise<void> {
   if (change.kind === "hide") ask({ focus: null });
 }
 
-async function undo(correction: string): Promise<void> {
-  const path = { workspace: workspace.value, correction };
+async function undo({ id, kind }: Correction): Promise<void> {
+  const path = { workspace: workspace.value, correction: id };
   await take(api.DELETE(ONE, { params: { path } }));
+  if (kind === "divide") ask({ focus: null });
   revision.value += 1;
   announce(t.value.graph.undone);
 }
@@ -70,7 +71,7 @@ export function CorrectionMenu({ entity }: { entity: Details }) {
     (name) =>
       name !== "remove_relation" &&
       (name !== "split" || entity.names.length > 0) &&
-      (name !== "divide" || documentsOf(entity).size > 1),
+      (name !== "divide" || entity.sources_total > 1),
   );
   return (
     <>
@@ -131,6 +132,15 @@ function CorrectionDialog({ kind, entity, onClose }: CorrectionDialogProps) {
   );
   const [other, setOther] = useState(kind === "split" ? (entity.names[0] ?? "") : "");
   const [documents, setDocuments] = useState<readonly string[]>([]);
+  const path = { workspace: workspace.value, entity: entity.id };
+  const found = useLoaded(kind === "divide" ? entity.id : "", (signal) =>
+    take(
+      api.GET("/api/v1/workspaces/{workspace}/graph/entities/{entity}", {
+        params: { path, query: { relations: 0, sources: 50 } },
+        signal,
+      }),
+    ),
+  );
   const isNamed = kind === "rename" || kind === "divide";
   const needsText = isNamed || kind === "retype" || kind === "add_relation";
   const needsOther = kind === "merge" || kind === "split" || kind === "add_relation";
@@ -189,7 +199,7 @@ function CorrectionDialog({ kind, entity, onClose }: CorrectionDialogProps) {
         {kind === "divide" && (
           <fieldset class="field">
             <legend>{words.meantIn}</legend>
-            {[...documentsOf(entity)].map(([uri, title]) => (
+            {[...documentsOf(found.data ?? entity)].map(([uri, title]) => (
               <label key={uri} class="switch">
                 <input
                   type="checkbox"
@@ -251,7 +261,7 @@ export function CorrectionList() {
               </span>
               {!correction.applied && <span class="small warn-text"> {say(correction.note)}</span>}
             </span>
-            {mayWrite.value && <Button onClick={() => undo(correction.id)}>{words.undo}</Button>}
+            {mayWrite.value && <Button onClick={() => undo(correction)}>{words.undo}</Button>}
           </li>
         ))}
       </ul>
