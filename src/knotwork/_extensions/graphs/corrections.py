@@ -145,19 +145,16 @@ class Corrections:
         kind: str,
         entity: str,
         *,
-        other: str = "",
-        relation: str = "",
-        name: str = "",
-        type: str = "",  # noqa: A002
         documents: Sequence[str] = (),
         author: str = "",
+        **said: str,
     ) -> Correction:
         """Return a correction of what the graph shows now, not yet recorded.
 
-        Entities are given by name or id. Raises as `KnowledgeGraph.correct`.
+        Entities are given by name or id. ``said`` are ``other``, ``relation``, ``name`` and
+        ``type``, as `KnowledgeGraph.correct` takes them. Raises as it does.
         """
-        fields = {"other": other, "relation": relation, "name": name, "type": type}
-        fields = {key: _checked(key, value) for key, value in fields.items()}
+        fields = {key: _checked(key, said.get(key, "")) for key in _SAID}
         uris = tuple(dict.fromkeys(documents))
         _check_fields(kind, {**fields, "documents": uris})
         one = self._find(entity)
@@ -170,7 +167,7 @@ class Corrections:
             )
         fields["type"] = plain_type(fields["type"])
         if kind == "retype" and not fields["type"]:
-            raise ConfigError(f"`{type}` is not a type.", fix="Give a word such as PERSON.")
+            raise ConfigError(f"`{said['type']}` is not a type.", fix="Give a word such as PERSON.")
         known = read_corrections(self._store)
         was = {"rename": one.name, "retype": one.type}.get(kind, "")
         other_forms = self._forms(kind, two) if two else ()
@@ -181,9 +178,7 @@ class Corrections:
             kind=kind,
             entity=one.name,
             other=two.name if two else "",
-            relation=fields["relation"],
-            name=fields["name"],
-            type=fields["type"],
+            **{key: fields[key] for key in _SAID if key != "other"},
             was=former_names_of(known, kind).get(one.id, was),
             author=_checked("author", author) or LOCAL_AUTHOR,
             made=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
