@@ -46,14 +46,7 @@ from knotwork._stores.capabilities import (
     ReadingStore,
     ResolutionStore,
 )
-from knotwork._stores.fields import (
-    URI,
-    FieldInfo,
-    FieldStore,
-    LinkStore,
-    Selection,
-    Totals,
-)
+from knotwork._stores.fields import URI, FieldInfo, FieldStore, LinkStore, Selection, Totals
 from knotwork._stores.graph_view import EDGE_CHUNKS, entity_node
 from knotwork._stores.id_sets import IdSet
 from knotwork._stores.indexes import final_name

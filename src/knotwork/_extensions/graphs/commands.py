@@ -33,11 +33,7 @@ from knotwork._text.visible import escape_unsafe_xml
 from knotwork.errors import ConfigError
 
 if TYPE_CHECKING:
-    from knotwork._indexing.resolution.resolver import (
-        MergedEntity,
-        NamedDecision,
-        SameNames,
-    )
+    from knotwork._indexing.resolution.resolver import MergedEntity, NamedDecision, SameNames
     from knotwork._knowledge_base import KnowledgeBase
     from knotwork.records import DocumentLink, PropertyValue
 

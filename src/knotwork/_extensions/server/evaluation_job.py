@@ -40,11 +40,7 @@ from knotwork._extensions.evaluation.retriever_runs import (
     evaluate_retrievers,
 )
 from knotwork._extensions.server.job_store import utc_now
-from knotwork._extensions.server.private_files import (
-    PrivateJson,
-    make_private_folder,
-    open_private,
-)
+from knotwork._extensions.server.private_files import PrivateJson, make_private_folder, open_private
 from knotwork._extensions.server.workspaces import EVALUATIONS, INCOMPLETE_PREFIX, Workspace
 from knotwork._indexing.embedding import EMBEDDER_META
 from knotwork._inference.model_registry import price_table

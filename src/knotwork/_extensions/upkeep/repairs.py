@@ -25,11 +25,7 @@ from knotwork._extensions.upkeep.reembedding import Reembedding
 from knotwork._indexing.archives import enclosing_archive
 from knotwork._indexing.changes import entry_path
 from knotwork._indexing.chunk_questions import QUESTIONS
-from knotwork._indexing.commit import (
-    CONTENT_META,
-    WRITTEN_META,
-    remove_sources,
-)
+from knotwork._indexing.commit import CONTENT_META, WRITTEN_META, remove_sources
 from knotwork._indexing.embedding import (
     EMBEDDER_META,
     INTO_META,

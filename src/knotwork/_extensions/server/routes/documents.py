@@ -11,11 +11,7 @@ from fastapi import File, Form, Path, Query, UploadFile
 from pydantic import Field
 
 from knotwork._extensions.server.access import ReadWorkspace, Routes, Server, WriteWorkspace
-from knotwork._extensions.server.job_runner import (
-    known_entries,
-    uploaded_files,
-    waiting_upload,
-)
+from knotwork._extensions.server.job_runner import known_entries, uploaded_files, waiting_upload
 from knotwork._extensions.server.job_store import Job
 from knotwork._extensions.server.library import (
     ATTENTION,

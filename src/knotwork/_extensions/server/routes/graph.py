@@ -41,12 +41,7 @@ from knotwork._indexing.communities.index_reports import Topic, topics_within
 from knotwork._indexing.resolution.resolver import SameNames
 from knotwork._knowledge_base import KnowledgeBase
 from knotwork._retrieval.chunk_entities import read_merged_entities, read_merged_entities_of
-from knotwork._retrieval.entity_lookup import (
-    Dossier,
-    DossierPassage,
-    find_supports,
-    read_dossier,
-)
+from knotwork._retrieval.entity_lookup import Dossier, DossierPassage, find_supports, read_dossier
 from knotwork._shapes.base import Json, Shape, View, typed
 from knotwork._shapes.results import PATH
 from knotwork._stores.base import LedgerEntry, Store
