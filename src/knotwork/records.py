@@ -1453,7 +1453,7 @@ class SameAs:
     ``first`` < ``second`` are entity ids. ``source`` is "rules", "person" or the name of a model.
     ``reason`` is a short explanation, ``score`` in [0, 1] the confidence. ``content_key`` changes
     with anything that the decision depends on, so that a model is not called again for a pair with
-    the same key. ``undone`` keeps the two apart whatever the verdict, also in later runs.
+    the same key.
     """
 
     first: str
@@ -1463,7 +1463,6 @@ class SameAs:
     reason: str = ""
     score: float = 1.0
     content_key: str = ""
-    undone: bool = False
 
     def __post_init__(self) -> None:
         if not self.first < self.second:
@@ -1479,12 +1478,12 @@ class SameAs:
     @property
     def joins(self) -> bool:
         """True if the decision merges the two entities."""
-        return self.verdict is Verdict.SAME and not self.undone
+        return self.verdict is Verdict.SAME
 
     @property
     def by_person(self) -> bool:
-        """True if a person made or undid the decision."""
-        return self.undone or self.source == PERSON_SOURCE
+        """True if a person made the decision."""
+        return self.source == PERSON_SOURCE
 
 
 @dataclass(frozen=True, slots=True)

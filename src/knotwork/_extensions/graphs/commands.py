@@ -124,8 +124,7 @@ def _decisions(items: str) -> Table:
         " 3": "{second}",
         " 4": "by [{decision.by_person:?}hand][{decision.by_person:!}{decision.source}]",
         " 5": "{decision.score:.2f}",
-        " 6": "[{decision.undone:?}undone: was {decision.verdict}, ]"
-        "[{decision.undone:!}{refused:?}refused, other decisions contradict it: ]{decision.reason}",
+        " 6": "[{refused:?}refused, other decisions contradict it: ]{decision.reason}",
     }
     return Table(items, columns, indent=2)
 

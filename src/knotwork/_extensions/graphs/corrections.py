@@ -36,7 +36,7 @@ from knotwork._indexing.embedding import (
     stored_embedder,
 )
 from knotwork._indexing.prepare import Prepared
-from knotwork._indexing.resolution.resolver import RULES_META, decide, undo
+from knotwork._indexing.resolution.resolver import RULES_META, decide
 from knotwork._indexing.splitters import SectionTree
 from knotwork._inference.embedder import PassageVectors
 from knotwork._retrieval.chunk_entities import read_merged_entities_of
@@ -380,10 +380,9 @@ class Corrections:
         base = json.loads(kept or "{}")
         if "verdict" in base:
             pairs.put([SameAs(**{**base, "verdict": Verdict(base["verdict"])})])
-        if correction is not None and correction.kind == "merge":
-            decide(self._store, first, second, Verdict.SAME)
-        elif correction is not None:
-            undo(self._store, first, second)
+        if correction is not None:
+            is_same = correction.kind == "merge"
+            decide(self._store, first, second, Verdict.SAME if is_same else Verdict.DIFFERENT)
 
     def _touch(self, correction: Correction) -> None:
         """Have the names compared again by the next run."""

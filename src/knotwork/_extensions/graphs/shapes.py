@@ -28,7 +28,7 @@ DECISION = Shape(
     NamedDecision,
     "A decision about two names; a refused one contradicts others and has no effect.",
     "first second ids=decision.pair verdict=decision.verdict source=decision.source "
-    "reason=decision.reason score=decision.score undone=decision.undone refused",
+    "reason=decision.reason score=decision.score refused",
     verdict=str,
     source=Annotated[str, "Who decided: rules, person or a model."],
     score=Rounded,

@@ -62,11 +62,10 @@ def sample_decision(
     source: str = RULES_SOURCE,
     reason: str = "why",
     score: float = 0.75,
-    undone: bool = False,
 ) -> SameAs:
     """Return a decision about two entities, given by their normal forms in any order."""
     first, second = sorted((entity_id(one), entity_id(other)))
-    return SameAs(first, second, verdict, source, reason, score, f"{one}/{other}", undone)
+    return SameAs(first, second, verdict, source, reason, score, f"{one}/{other}")
 
 
 def resolution_snapshot(store: Store, forms: Collection[str]) -> object:
@@ -84,7 +83,7 @@ class ResolutionStoreContract:
         decisions = [
             sample_decision("ada", "lovelace", source="model", reason=_HOSTILE_REASON, score=1 / 3),
             sample_decision("ada", "bob", Verdict.DIFFERENT, source=PERSON_SOURCE, reason=""),
-            sample_decision("lovelace", "cy", undone=True, score=1.0),
+            sample_decision("lovelace", "cy", score=1.0),
         ]
         require_resolutions(store).put(iter(decisions))
         ordered = sorted(decisions, key=lambda decision: decision.pair)
@@ -111,7 +110,7 @@ class ResolutionStoreContract:
         old, kept = sample_decision("ada", "bob"), sample_decision("bob", "cy")
         new = replace(old, verdict=Verdict.DIFFERENT, source="model", score=0.25)
         require_resolutions(store).put([old, kept])
-        require_resolutions(store).put([replace(old, undone=True), new])
+        require_resolutions(store).put([replace(old, score=1.0), new])
         assert require_resolutions(store).decisions() == sorted([new, kept], key=lambda d: d.pair)
         reverse = (old.second, old.first)
         require_resolutions(store).remove([reverse, (_NO_IDS[0], old.first), (old.first, "no id")])
@@ -145,13 +144,14 @@ class ResolutionStoreContract:
         _mention(store, ada=2, lovelace=1, countess=1)
         surer = sample_decision("ada", "lovelace", score=0.9)
         other = sample_decision("lovelace", "countess", score=0.8)
-        apart = sample_decision("ada", "countess", undone=True)
+        apart = sample_decision("ada", "countess", Verdict.DIFFERENT)
         require_resolutions(store).put([surer, other, apart])
         ada = entity_id("ada")
         assert require_resolutions(store).groups() == {ada: ada, entity_id("lovelace"): ada}
         require_resolutions(store).remove([apart.pair])
         assert len(require_resolutions(store).groups()) == 3
-        require_resolutions(store).put([replace(surer, undone=True), replace(other, undone=True)])
+        different = [replace(one, verdict=Verdict.DIFFERENT) for one in (surer, other)]
+        require_resolutions(store).put(different)
         assert require_resolutions(store).groups() == {}
         require_resolutions(store).put([surer])
         assert require_resolutions(store).groups() == {ada: ada, entity_id("lovelace"): ada}
@@ -175,7 +175,7 @@ class ResolutionStoreContract:
         document = add_document(store, "a", ["Ada", "Bob"])
         _mention(store, cy=1, dee=1)
         lasting = [
-            sample_decision("ada", "bob", undone=True),
+            sample_decision("ada", "bob", source=PERSON_SOURCE),
             sample_decision("ada", "cy", Verdict.DIFFERENT, source=PERSON_SOURCE),
             sample_decision("cy", "dee"),
         ]

@@ -102,7 +102,7 @@ CREATE TABLE entity_summary (
 );
 CREATE TABLE same_as (
     first INTEGER NOT NULL, second INTEGER NOT NULL, verdict TEXT NOT NULL, source TEXT NOT NULL,
-    reason BLOB NOT NULL, score REAL NOT NULL, content_key TEXT NOT NULL, undone INT NOT NULL,
+    reason BLOB NOT NULL, score REAL NOT NULL, content_key TEXT NOT NULL,
     PRIMARY KEY (first, second)
 ) WITHOUT ROWID;
 CREATE INDEX same_as_by_second ON same_as (second);
