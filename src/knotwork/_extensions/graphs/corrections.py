@@ -161,8 +161,7 @@ class Corrections:
         two = self._find(fields["other"]) if fields["other"] else None
         if two is not None and two.id == one.id:
             raise ConfigError(
-                f"`{one_line(entity)}` and `{fields['other']}` are names of one entity, "
-                f"`{one.name}`.",
+                f"Both are names of one entity, `{one.name}`.",
                 fix="Give the names of two entities. Spellings alone do not make two.",
             )
         fields["type"] = plain_type(fields["type"])

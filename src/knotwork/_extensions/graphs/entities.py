@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from knotwork._stores.base import Store, require_resolutions
-from knotwork.errors import ConfigError
 
 if TYPE_CHECKING:
     from knotwork._indexing.resolution.resolver import (
@@ -62,7 +61,7 @@ class Entities:
         while other decisions keep apart what it would merge.
         Raises ConfigError if both names mean the same entity.
         """
-        return self._decide("merge", *self._two(one, other))
+        return self._decide("merge", one, other)
 
     def split(self, one: str, other: str) -> NamedDecision:
         """Keep the entities of two names apart for good, and return the decision.
@@ -70,7 +69,7 @@ class Entities:
         Overrides rules, models and `merge`, which also reverts it. Raises ConfigError if
         both names mean the same entity.
         """
-        return self._decide("split", *self._two(one, other))
+        return self._decide("split", one, other)
 
     def _meant(self, names: str | Sequence[str]) -> list[str] | None:
         """Return the entity id of each name; None without names."""
@@ -79,23 +78,13 @@ class Entities:
         given = [names] if isinstance(names, str) else list(names)
         return [resolve_names(self._store, [name])[0] for name in given if name] or None
 
-    def _two(self, one: str, other: str) -> tuple[str, str]:
-        from knotwork._retrieval.entity_lookup import resolve_names
-
-        first, second = (resolve_names(self._store, [name])[0] for name in (one, other))
-        if first == second:
-            name = self._store.graph.entities([first])[first].name
-            raise ConfigError(
-                f"`{one}` and `{other}` are names of one entity, `{name}`.",
-                fix="Give the names of two entities. Spellings alone do not make two.",
-            )
-        return first, second
-
-    def _decide(self, kind: str, first: str, second: str) -> NamedDecision:
+    def _decide(self, kind: str, one: str, other: str) -> NamedDecision:
         from knotwork._extensions.graphs.corrections import Corrections
         from knotwork._indexing.resolution.resolver import read_same_names
+        from knotwork._retrieval.entity_lookup import resolve_names
 
         require_resolutions(self._store)
+        first, second = (resolve_names(self._store, [name])[0] for name in (one, other))
         corrections = Corrections(self._store)
         corrections.record(corrections.make(kind, first, other=second))
         known = read_same_names(self._store, [first])
