@@ -252,7 +252,7 @@ export const en = {
       rename: "Rename",
       merge: "Merge with…",
       split: "Split…",
-      divide: "Tell two meanings apart…",
+      divide: "Split meanings…",
       retype: "Change type",
       hide: "Hide",
       add_relation: "Add relation",

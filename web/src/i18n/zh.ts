@@ -244,7 +244,7 @@ export const zh: Messages = {
       rename: "重命名",
       merge: "合并到…",
       split: "拆分…",
-      divide: "区分两种含义…",
+      divide: "拆分含义…",
       retype: "更改类型",
       hide: "隐藏",
       add_relation: "添加关系",
