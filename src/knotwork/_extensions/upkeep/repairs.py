@@ -193,7 +193,8 @@ class _Repair:
             for uri, entry, document in found.documents:
                 self._sources.append(_Source(uri, _find_path(uri, entry, roots), document))
             if "settings of the index" in self.report.damaged:
-                self._restore_settings(store)
+                lost = (entry for _, entry, _ in found.documents if entry is not None)
+                self._restore_settings(store, [*store.ledger.entries(), *lost])
             with store.transaction():
                 yield from _restore_texts(store)
             if store.meta().get(CONTENT_META):
@@ -205,10 +206,10 @@ class _Repair:
                 store.set_meta({WRITTEN_META: ""})
         self.report.rebuilt += ["full text", "graph", "fields of documents"]
 
-    def _restore_settings(self, store: EmbeddedStore) -> None:
+    def _restore_settings(self, store: EmbeddedStore, entries: Sequence[LedgerEntry]) -> None:
         """Find out the indexed folders and the embedder, if their record cannot be read."""
         if ROOTS_META not in store.meta():
-            known = {entry.root for entry in store.ledger.entries()}
+            known = {entry.root for entry in entries}
             roots = {root for root in known if is_folder_or_archive(Path(root))}
             store_roots(store, sorted(roots))
         if not store.meta().get(EMBEDDER_META) and store.vectors("chunk").count():
