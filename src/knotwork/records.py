@@ -1453,7 +1453,7 @@ class SameAs:
     ``first`` < ``second`` are entity ids. ``source`` is "rules", "person" or the name of a model.
     ``reason`` is a short explanation, ``score`` in [0, 1] the confidence. ``content_key`` changes
     with anything that the decision depends on, so that a model is not called again for a pair with
-    the same key. ``undone`` keeps the two apart whatever the verdict, also in later runs.
+    the same key.
     """
 
     first: str
@@ -1463,7 +1463,6 @@ class SameAs:
     reason: str = ""
     score: float = 1.0
     content_key: str = ""
-    undone: bool = False
 
     def __post_init__(self) -> None:
         if not self.first < self.second:
@@ -1479,25 +1478,25 @@ class SameAs:
     @property
     def joins(self) -> bool:
         """True if the decision merges the two entities."""
-        return self.verdict is Verdict.SAME and not self.undone
+        return self.verdict is Verdict.SAME
 
     @property
     def by_person(self) -> bool:
-        """True if a person made or undid the decision."""
-        return self.undone or self.source == PERSON_SOURCE
+        """True if a person made the decision."""
+        return self.source == PERSON_SOURCE
 
 
 @dataclass(frozen=True, slots=True)
 class Correction:
     """A change that a person made to the graph, recorded by names.
 
-    ``kind`` is "rename", "merge", "split", "retype", "hide", "pin", "add_relation" or
+    ``kind`` is "rename", "merge", "split", "divide", "retype", "hide", "pin", "add_relation" or
     "remove_relation". It is about ``entity``, and in a merge, a split or a relation about
     ``other``, the end of the ``relation``. A rename gives the ``name``, a retype the ``type``, and
-    ``was`` is what the documents say instead. ``made`` is a time in UTC, as in
-    "2026-03-01T12:00:00Z". ``forms`` and ``other_forms`` are the normal forms of the entities, the
-    named one first, then those that were merged with it. So a correction applies to whatever the
-    documents say of them later.
+    ``was`` is what the documents say instead. A divide gives the ``name`` of what ``documents``
+    (uris) mean by the entity. ``made`` is a time in UTC, as in "2026-03-01T12:00:00Z". ``forms``
+    and ``other_forms`` are the normal forms of the entities, the named one first, then those that
+    were merged with it. So a correction applies to whatever the documents say of them later.
     """
 
     id: str
@@ -1512,6 +1511,7 @@ class Correction:
     made: str = ""
     forms: tuple[str, ...] = ()
     other_forms: tuple[str, ...] = ()
+    documents: tuple[str, ...] = ()
 
     @property
     def entity_ids(self) -> tuple[str, ...]:

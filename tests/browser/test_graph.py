@@ -307,3 +307,27 @@ def test_an_entity_is_corrected_and_each_correction_undone(visit):
             "left => document.querySelectorAll('.corrections li').length === left", arg=left
         )
     assert visit.visitor.call("GET", address)["corrections"] == []
+
+
+def test_a_name_with_two_meanings_is_divided_by_documents(visit):
+    address = f"/workspaces/{MEASURED_WORKSPACE}/corrections"
+    page = visit.open(f"/{MEASURED_WORKSPACE}/graph")
+    find(page, "Tarnby")
+    page.get_by_role("button", name="Correct", exact=True).click()
+    page.get_by_role("button", name="Split meanings…").click()
+    dialog = page.get_by_role("dialog", name="Another meaning of Tarnby")
+    save = dialog.get_by_role("button", name="Split meanings")
+    dialog.get_by_label("Name").fill("Tarnby, ship")
+    assert save.is_disabled()
+    dialog.get_by_role("checkbox").first.check()
+    visit.check_access()
+    save.click()
+    dialog.wait_for(state="detached")
+    (made,) = visit.visitor.call("GET", address)["corrections"]
+    assert (made["kind"], made["applied"], len(made["documents"])) == ("divide", True, 1)
+    find(page, "Tarnby, ship")
+    page.get_by_role("button", name="Corrections").click()
+    listed = page.get_by_role("dialog", name="Corrections")
+    listed.get_by_text("Tarnby | Tarnby, ship").wait_for()
+    listed.get_by_role("button", name="Undo").click()
+    listed.get_by_text("No corrections yet.").wait_for()

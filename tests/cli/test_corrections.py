@@ -46,6 +46,7 @@ def test_each_kind_is_given_by_words(tmp_path):
         ("merge", "Ada Lovelace", "Mary Somerville"),
         ("split", "Charles Babbage", "Mary Somerville"),
         ("pin", "London"),
+        ("divide", "London", "London, Ontario", "a.txt"),
         ("hide", "Charles Babbage"),
         ("show", "Charles Babbage"),
     ):
@@ -54,8 +55,10 @@ def test_each_kind_is_given_by_words(tmp_path):
     kinds = [
         found["kind"] for found in knotwork("graph", "corrections", "--json").json["corrections"]
     ]
-    assert kinds == ["pin", "split", "merge", "retype", "remove_relation", "add_relation"]
-    assert "Ada Lovelace — inspired → Mary Somerville" in knotwork("graph", "corrections").out
+    assert kinds == ["divide", "pin", "split", "merge", "retype", "remove_relation", "add_relation"]
+    shown = knotwork("graph", "corrections").out
+    assert "Ada Lovelace — inspired → Mary Somerville" in shown
+    assert "London → London, Ontario in a.txt" in shown
 
 
 def test_corrections_are_carried_to_another_index(tmp_path, monkeypatch):

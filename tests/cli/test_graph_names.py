@@ -64,13 +64,13 @@ def test_names_found_by_rules_are_reported_with_reasons(folder):
     thing = next(
         t for t in knotwork("graph", "names", "--json").json["things"] if "WHO" in t["names"]
     )
-    assert len(thing["ids"]) == len(thing["names"]) == 2
+    assert len(thing["entity_ids"]) == len(thing["names"]) == 2
     (decision,) = thing["decisions"]
-    assert decision["by"] == "rules"
+    assert decision["source"] == "rules"
     assert decision["verdict"] == "same"
     assert decision["reason"]
     assert 0 < decision["score"] <= 1
-    assert set(decision["ids"]) == set(thing["ids"])
+    assert set(decision["ids"]) == set(thing["entity_ids"])
     assert knotwork("graph", "names", "--apart").out == "No pair is kept apart.\n"
 
 
@@ -104,7 +104,7 @@ def test_an_undo_outlasts_the_next_runs(folder):
     knotwork("graph", "names", "--find")
     assert names_of_things("WHO") == set()
     words = knotwork("graph", "names", "WHO", "--apart").out
-    assert all(word in words for word in ("≠", "by hand", "undone"))
+    assert all(word in words for word in ("≠", "by hand", "kept apart", "rules: "))
     assert "are merged" in knotwork("graph", "merge", FULL, "WHO").out
     knotwork("graph", "names", "--find")
     assert names_of_things("WHO") == {frozenset({"WHO", FULL})}
@@ -112,7 +112,7 @@ def test_an_undo_outlasts_the_next_runs(folder):
 
 def test_merges_by_a_person_are_kept(folder):
     payload = knotwork("graph", "merge", "Kenya", "Geneva", "--json").json
-    assert payload["by"] == "person"
+    assert payload["source"] == "person"
     assert [set(thing["names"]) for thing in payload["things"]] == [{"Kenya", "Geneva"}]
     (folder / "london.txt").write_text(LONDON, encoding="utf-8")
     knotwork("index", folder)
@@ -127,7 +127,7 @@ def test_one_of_two_contradicting_merges_counts_and_the_obstacle_is_reported(fol
         pairs[end] = tuple(payload["ids"])
     parted = knotwork("graph", "split", "Geneva", "Kenya", "--json").json
     winner, loser = sorted(pairs, key=lambda end: pairs[end])
-    assert [set(lost["names"]) for lost in parted["lost"]] == [{"John Smith", loser}]
+    assert [{lost["first"], lost["second"]} for lost in parted["lost"]] == [{"John Smith", loser}]
     assert [set(thing["names"]) for thing in parted["things"]] == [{"John Smith", winner}]
     outcome = knotwork("graph", "merge", "John Smith", loser)
     assert outcome.code == 0
@@ -135,7 +135,7 @@ def test_one_of_two_contradicting_merges_counts_and_the_obstacle_is_reported(fol
     assert any({"Geneva", "≠", "Kenya"} <= set(line.split()) for line in outcome.out.splitlines())
     payload = knotwork("graph", "merge", "John Smith", loser, "--json").json
     assert payload["refused"] is True
-    assert [set(d["names"]) for d in payload["barred_by"]] == [{"Geneva", "Kenya"}]
+    assert [{d["first"], d["second"]} for d in payload["barred_by"]] == [{"Geneva", "Kenya"}]
     assert "refused" in knotwork("graph", "names", "--apart").out
     shown = knotwork("graph", "split", "John Smith", winner).out
     assert (

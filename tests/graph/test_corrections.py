@@ -116,12 +116,25 @@ def thirty(base):
             taken.update((edge.source, edge.target))
     made += [("rename", take(), {"name": f"Renamed {number} 号"}) for number in range(5)]
     made += [("retype", take(), {"type": "odd thing"}) for _ in range(4)]
-    made += [("hide", take(), {}) for _ in range(4)]
+    made += [("hide", take(), {}) for _ in range(3)]
+    homes = {node.id: documents_of(base, node.id) for node in named if node.id not in taken}
+    shared = next(key for key, uris in homes.items() if len(uris) > 1 and key not in groups)
+    taken.add(shared)
+    said = {"name": "Other, meaning", "documents": homes[shared][:1]}
+    made.append(("divide", shared, said))
     made += [("pin", take(), {}) for _ in range(2)]
     made += [("merge", take(), {"other": take()}) for _ in range(4)]
     while len(made) < 30:
         made.append(("add_relation", take(), {"relation": "keeps", "other": take()}))
     return [(kind, entity, said) for kind, entity, said in made]
+
+
+def documents_of(base, entity):
+    """Return the uris of the documents that mention an entity."""
+    edges = base.store.graph.neighbours([entity], direction="in", types=["MENTIONS"])
+    chunks = base.store.documents.chunks({edge.source for edge in edges.get(entity, ())})
+    owners = {chunk.document_id for chunk in chunks.values()}
+    return sorted(found.uri for found in base.store.documents.documents(owners).values())
 
 
 def apply(base, wanted):
@@ -156,7 +169,7 @@ def test_thirty_corrections_stay_over_deletion_and_another_index_run(base, sampl
     base.delete(uris)
     reasons = {found.correction.kind: found.reason for found in base.graph.corrections()}
     assert reasons == {
-        **dict.fromkeys(("rename", "retype", "hide", "pin", "merge", "split"), "gone"),
+        **dict.fromkeys(("rename", "retype", "hide", "pin", "merge", "split", "divide"), "gone"),
         "remove_relation": "not_stated",
         "add_relation": "",
     }
@@ -241,6 +254,9 @@ STEPS = (
     ("split", ADA, {"other": MARY}),
     ("add_relation", ADA, {"relation": "admires", "other": MARY}),
     ("remove_relation", ADA, {"relation": "admires", "other": MARY}),
+    ("divide", ADA, {"name": "Ada, ship", "documents": ["texts/ada.txt"]}),
+    ("divide", ADA, {"name": "Ada, ship", "documents": ["texts/ada.txt", "texts/mary.txt"]}),
+    ("divide", ADA, {"name": "Ada, language", "documents": ["texts/mary.txt"]}),
 )
 
 
@@ -263,7 +279,8 @@ def test_corrections_and_undos_are_as_the_corrections_that_are_left(steps, small
                     base.graph.undo(held[number % len(held)].correction.id)
                 continue
             kind, entity, said = STEPS[number]
-            said = {key: ids.get(value, value) for key, value in said.items()}
+            if "other" in said:
+                said = {**said, "other": ids[said["other"]]}
             try:
                 base.graph.correct(kind, ids[entity], **said)
             except ConfigError:  # about a hidden entity, or a relation that is not there
@@ -312,6 +329,34 @@ def test_a_renamed_entity_is_found_by_both_names(base):
     assert "Tarnby" in base.ask("Where was Dr. Keld-Tarrant born?", use_llm=False).text
     base.graph.correct("rename", "温青岚", name="温主任")
     assert "“温青岚”" in str(base.search("温主任出生在哪里？").notes)
+
+
+def test_a_name_with_two_meanings_is_divided_by_documents(small, folder):
+    before = state(small)
+    said = {"name": "Ada, ship", "documents": ["texts/mary.txt"]}
+    made = small.graph.correct("divide", ADA, **said)
+    assert (made.applied, made.correction.documents) == (True, ("texts/mary.txt",))
+    (ada,), (ship,) = (small.graph.describe([name]) for name in (ADA, "Ada, ship"))
+    assert {p.document.uri for p in ship.passages} == {"texts/mary.txt"}
+    assert "texts/mary.txt" not in {p.document.uri for p in ada.passages}
+    assert MARY in {other.name for other in ship.others.values()}
+    assert MARY not in {other.name for other in ada.others.values()}
+    small.entities.find_aliases()
+    assert read_groups(small.store) == {}
+    divided = state(small)
+    small.delete(["texts/mary.txt"])
+    assert small.graph.corrections()[0].reason == "gone"
+    small.index(folder)
+    small.entities.find_aliases()
+    assert_same(state(small), divided)
+    more = [*said["documents"], "texts/ada.txt"]
+    small.graph.correct("divide", ADA, name="Ada, ship", documents=more)
+    assert documents_of(small, ship.entity.id) == sorted(more)
+    assert [found.reason for found in small.graph.corrections()] == ["replaced", ""]
+    for found in small.graph.corrections():
+        small.graph.undo(found.correction.id)
+    small.entities.find_aliases()
+    assert_same(state(small), before)
 
 
 def test_a_stated_relation_has_its_author_as_the_source(base):
@@ -373,6 +418,10 @@ def test_the_same_request_twice_is_one_correction(small):
         ("merge", ADA, {"other": "ada lovelace"}, "names of one entity"),
         ("merge", ADA, {"other": "Nobody"}, "Unknown entity `Nobody`"),
         ("add_relation", ADA, {"relation": "knows"}, "needs `other`"),
+        ("divide", ADA, {"name": "Ada, ship"}, "needs `documents`"),
+        ("divide", ADA, {"name": "Ada Lovelace (ship)", "documents": ["texts/ada.txt"]}, "bracket"),
+        ("divide", ADA, {"name": "Ada, ship", "documents": ["texts/bab.txt"]}, "mentions"),
+        ("rename", ADA, {"name": "A", "documents": ["texts/ada.txt"]}, "has no `documents`"),
         ("add_relation", ADA, {"relation": "co-occurs with", "other": MARY}, "occur together"),
         ("remove_relation", ADA, {"relation": "hates", "other": MARY}, "Unknown relation `hates`"),
     ],

@@ -31,6 +31,7 @@ pytestmark = pytest.mark.slow
 FLIPS = 24
 ONLY_IN_BACKUPS = (
     "sqlite_schema",
+    "correction",
     "same_as",
     "same_as_by_second",
     "homonym",

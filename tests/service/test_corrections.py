@@ -55,6 +55,7 @@ def test_a_correction_is_made_listed_and_undone(served):
         "made": "",
         "entity_ids": [],
         "other_ids": [],
+        "documents": [],
         "applied": True,
         "reason": "",
         "note": "",
@@ -93,6 +94,15 @@ def test_relations_and_merges_are_corrected(served):
     assert correct(served, "split", "Ada Lovelace", other="Mary Somerville").json()["data"][
         "applied"
     ]
+
+
+def test_a_name_is_divided_by_documents(served):
+    said = {"name": "London, ship", "documents": ["uploads/a.txt"]}
+    made = correct(served, "divide", "London", **said).json()["data"]
+    assert (made["applied"], made["documents"]) == (True, said["documents"])
+    assert names(served, "London") == ["London, ship"]
+    served.delete(f"{CORRECTIONS}/{made['id']}")
+    assert names(served, "London") == ["London"]
 
 
 def test_the_author_is_the_key_and_only_writers_correct(place):

@@ -54,7 +54,7 @@ def uris(found):
 
 def test_a_file_waits_until_a_job_has_read_it(new):
     send(new, {"plan.md": PLAN, "deep/notes.md": NOTES}, index="false")
-    assert listed(new)["total"] == 0
+    assert listed(new, state="ready")["total"] == 0
     waiting = listed(new, state="any")
     assert (uris(waiting), waiting["counts"]["waiting"]) == (["deep/notes.md", "plan.md"], 2)
     assert {file["state"] for file in waiting["documents"]} == {"waiting"}

@@ -32,7 +32,6 @@ def test_the_workspaces_of_a_folder_are_listed_and_described(client):
     told = client.get(OPEN).json()["data"]
     assert told["documents"] == 22
     assert told["labels"]["Entity"] == told["entities"] > 50
-    assert told["has_communities"]
 
 
 def test_one_index_is_the_workspace_default(sample_index, tmp_path):

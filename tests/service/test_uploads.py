@@ -161,7 +161,7 @@ def test_a_recording_is_accepted_and_its_failure_says_what_is_missing(new):
     job = upload(new, "new", {**recordings, "a.md": TEXT}).json()
     skipped = await_job(new, "new", job["data"]["job"])["report"]["skipped"]
     assert sorted(item["uri"] for item in skipped) == ["uploads/call.wav", "uploads/talk.m4a"]
-    listed = new.get(f"{NEW}/documents", params={"failed": True}).json()["data"]["documents"]
+    listed = new.get(f"{NEW}/documents", params={"state": "failed"}).json()["data"]["documents"]
     assert all("is a recording" in document["error"] for document in listed)
 
 
@@ -221,7 +221,7 @@ def test_a_file_that_cannot_be_read_after_all_is_listed_with_the_reason(new):
     done = await_job(new, "new", job["data"]["job"])
     assert done["state"] == "finished"
     assert [item["uri"] for item in done["report"]["skipped"]] == ["uploads/torn.pdf"]
-    listed = new.get(f"{NEW}/documents", params={"failed": True}).json()["data"]["documents"]
+    listed = new.get(f"{NEW}/documents", params={"state": "failed"}).json()["data"]["documents"]
     assert [(d["uri"], d["uploaded"]) for d in listed] == [("uploads/torn.pdf", True)]
     assert listed[0]["error"]
     gone = new.delete(f"{NEW}/documents/{listed[0]['id']}").json()["data"]

@@ -170,7 +170,7 @@ def test_an_index_of_a_later_version_is_refused(filled: Path) -> None:
 
 
 def test_an_index_of_a_former_layout_is_refused(filled: Path) -> None:
-    change(filled, "UPDATE migration SET name = '0015-blocks' WHERE name LIKE '0016-%'")
+    change(filled, "UPDATE migration SET name = '0015-blocks' WHERE name LIKE '0017-%'")
     for read_only in (True, False):
         with pytest.raises(SchemaMismatch, match="before the first release") as caught:
             EmbeddedStore.open(filled, read_only=read_only)

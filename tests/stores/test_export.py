@@ -356,7 +356,7 @@ def test_an_entity_under_another_name_leads_to_the_one_that_stands_for_it(tmp_pa
     store.resolutions.put(
         [
             SameAs(first, second, Verdict.SAME, "rules"),
-            SameAs(*apart, Verdict.SAME, "rules", undone=True),
+            SameAs(*apart, Verdict.DIFFERENT, "person"),
         ]
     )
     standing = store.resolutions.groups()[first]

@@ -343,7 +343,7 @@ def test_it_has_the_optional_parts_of_its_store() -> None:
     rich = FilteredStore(whole, whole.fields, selection).capabilities
     missing = {field.name for field in fields(rich) if getattr(rich, field.name) is None}
     absent = {"contents", "full_check", "live_graphs", "opener", "self_check"}
-    absent |= {"vector_replacement"}
+    absent |= {"corrections", "vector_replacement"}
     assert missing == absent | {"companions", "tables"}
     assert rich.whole is whole
 

@@ -216,7 +216,6 @@ def resolution_changes(draw: st.DrawFn) -> Operation:
             source=draw(st.sampled_from(["rules", "model", PERSON_SOURCE])),
             reason=draw(st.sampled_from(["", "缩写 \ud800"])),
             score=draw(st.sampled_from([0, 0.1, 0.5, 1])),
-            undone=draw(st.sampled_from([False, False, False, True])),
         )
         for _ in range(draw(st.integers(0, 4)))
     ]

@@ -53,7 +53,7 @@ from knotwork._stores.base import (
     require_readings,
     tables_of,
 )
-from knotwork._stores.corrections import entity_text, former_names
+from knotwork._stores.corrections import divided_from, entity_text, read_corrections
 from knotwork._stores.removal import remove_vectors
 from knotwork.errors import IdCollision, LoadError
 from knotwork.records import GRAPH_URI, Chunk, Document, Entity
@@ -288,6 +288,7 @@ def commit_documents(
         stamp_embedder(store, embedding)
         replaced = _stored_chunks(store, batch)
         mentioned = {m.entity_id for p in batch for e in p.extractions for m in e.mentions}
+        mentioned |= divided_from(store, mentioned)
         before = None
         if replaced:
             chunks = [chunk for ids in replaced.values() for chunk in ids]
@@ -445,9 +446,9 @@ def refresh_entities(
     after = store.graph.entities(before.ids)
     gone = before.ids - after.keys()
     store.texts("entity").remove(gone)
-    former = former_names(store)
+    text_of = entity_text(read_corrections(store))
     store.texts("entity").add(
-        (entity.id, entity_text(entity.name, former.get(entity.id)))
+        (entity.id, text_of(entity))
         for entity in after.values()
         if entity.id in before.removed
         or entity.id not in before.entities

@@ -61,12 +61,7 @@ from knotwork._indexing.prepare import (
     collect_unpacked,
     timed,
 )
-from knotwork._indexing.report import (
-    Enrichment,
-    Failure,
-    IndexingInterrupted,
-    IndexReport,
-)
+from knotwork._indexing.report import Enrichment, Failure, IndexingInterrupted, IndexReport
 from knotwork._indexing.sources import SourceSelection
 from knotwork._indexing.splitters import Splitter
 from knotwork._indexing.stages import Engine, IndexingStages, compose_stages, open_engine

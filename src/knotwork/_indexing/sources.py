@@ -54,13 +54,7 @@ from knotwork._indexing.archives import (
     enclosing_archive,
     write_once,
 )
-from knotwork._indexing.changes import (
-    LEDGER_BATCH,
-    entry_path,
-    has_same_times,
-    is_racy,
-    lies_in,
-)
+from knotwork._indexing.changes import LEDGER_BATCH, entry_path, has_same_times, is_racy, lies_in
 from knotwork._indexing.loaders.loader import FORMATS, MEGABYTE
 from knotwork._indexing.loaders.loader_registry import (
     RemoteFile,

@@ -25,7 +25,7 @@ from knotwork._retrieval.evidence_builder import SHOWN_SENTENCES
 from knotwork._retrieval.question import Question, read_question
 from knotwork._retrieval.weights import DEFAULT_WEIGHTS
 from knotwork._stores.base import Store
-from knotwork._stores.corrections import entity_text, former_names
+from knotwork._stores.corrections import entity_text, read_corrections
 from knotwork._stores.resolutions import read_senses
 from knotwork._text.names import normal_form
 from knotwork._text.terms import content_terms, terms
@@ -71,7 +71,6 @@ class Dossier:
     entity: Entity
     names: tuple[str, ...]
     description: str
-    description_source: str
     edges: tuple[Edge, ...]
     others: dict[str, Entity]
     passages: tuple[DossierPassage, ...]
@@ -99,7 +98,6 @@ def read_dossier(
     ends = {end for edge in edges for end in (edge.source, edge.target)} - {entity_id}
     others = read_merged_entities_of(store, [entity_id]).members(entity_id)
     merged = store.graph.entities([key for key in others if key != entity_id])
-    description, source = _describe(store, entity_id)
     read = _read_passages(store, entity_id, limit=passages)
     held = store.capabilities.communities
     inside = held.of_entities([entity_id]).get(entity_id, []) if held else []
@@ -107,8 +105,7 @@ def read_dossier(
     return Dossier(
         entity=found[entity_id],
         names=tuple(dict.fromkeys(merged[key].name for key in others if key in merged)),
-        description=description,
-        description_source=source,
+        description=_describe(store, entity_id),
         edges=tuple(edges),
         others=store.graph.entities(ends),
         passages=tuple(read),
@@ -117,15 +114,13 @@ def read_dossier(
     )
 
 
-def _describe(store: Store, entity_id: str) -> tuple[str, str]:
+def _describe(store: Store, entity_id: str) -> str:
     readings = store.capabilities.readings
     if readings is None:
-        return "", ""
-    summary = readings.summaries([entity_id]).get(entity_id)
-    if summary is not None:
-        return summary.text, summary.source
-    descriptions = readings.descriptions([entity_id]).get(entity_id, [])
-    return (descriptions[0].text, "") if descriptions else ("", "")
+        return ""
+    found = readings.summaries([entity_id]).get(entity_id)
+    told = [found] if found else readings.descriptions([entity_id]).get(entity_id, [])
+    return told[0].text if told else ""
 
 
 def _read_passages(store: Store, entity_id: str, *, limit: int) -> list[DossierPassage]:
@@ -219,9 +214,8 @@ def _by_words(store: Store, name: str) -> str | None:
     if not wanted:
         return None
     found = entities_in_order(store.texts("entity").search(name, k=_TEXT_HITS), store)
-    former = former_names(store)
-    texts = {key: entity_text(e.name, former.get(key)) for key, e in found.items()}
-    return next((key for key, text in texts.items() if wanted <= set(terms(text))), None)
+    text_of = entity_text(read_corrections(store))
+    return next((key for key, e in found.items() if wanted <= set(terms(text_of(e)))), None)
 
 
 def suggest_names(store: Store, name: str) -> list[str]:

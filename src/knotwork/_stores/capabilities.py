@@ -230,10 +230,10 @@ class CorrectionStore(Protocol):
         """
         ...
 
-    def put(self, correction: Correction, *, form: str = "", kept: str = "") -> None:
+    def put(self, correction: Correction, *, kept: str = "") -> None:
         """Add a correction as the newest one, and replace the one with its id.
 
-        `GraphStore.lookup` finds the entity by the normal form ``form`` too.
+        `GraphStore.lookup` finds a renamed entity by the normal form of its new name too.
         """
 
     def remove(self, correction_ids: Collection[str]) -> None:

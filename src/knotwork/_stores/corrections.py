@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 from knotwork._stores.base import Store
-from knotwork.records import Correction
+from knotwork.records import Correction, Entity, Node
 
 CORRECTION_KINDS: Mapping[str, tuple[str, ...]] = {
     "rename": ("name",),
     "merge": ("other",),
     "split": ("other",),
+    "divide": ("name", "documents"),
     "retype": ("type",),
     "hide": (),
     "pin": (),
@@ -32,6 +33,8 @@ def subject_of(correction: Correction) -> Subject:
         return ("same", *sorted((entity, correction.other_forms[0])))
     if kind in ("add_relation", "remove_relation"):
         return "relation", entity, correction.relation, correction.other_forms[0]
+    if kind == "divide":
+        return kind, entity, correction.other_forms[0]
     return kind, entity
 
 
@@ -46,9 +49,13 @@ def read_corrections(store: Store) -> list[Correction]:
     return held.corrections() if held is not None else []
 
 
-def former_names(store: Store) -> dict[str, str]:
-    """Return the name that documents give each renamed entity, by entity id."""
-    return former_names_of(read_corrections(store))
+def divided_from(store: Store, entity_ids: Collection[str]) -> set[str]:
+    """Return the ids of the entities that some documents' mentions of these belong to."""
+    return {
+        found.other_ids[0]
+        for found in in_effect(read_corrections(store)).values()
+        if found.kind == "divide" and found.entity_ids[0] in entity_ids
+    }
 
 
 def former_names_of(corrections: Iterable[Correction], kind: str = "rename") -> dict[str, str]:
@@ -59,6 +66,11 @@ def former_names_of(corrections: Iterable[Correction], kind: str = "rename") -> 
     return {found.entity_ids[0]: found.was for found in corrections if found.kind == kind}
 
 
-def entity_text(name: str, former: str | None) -> str:
-    """Return the text by which an entity is found: its name, and the former one if it has one."""
-    return f"{name} {former}" if former else name
+def entity_text(corrections: Iterable[Correction]) -> Callable[[Entity | Node], str]:
+    """Return what gives the text by which an entity is found: its name, and the one that documents
+    give it if that is another.
+    """
+    known = list(corrections)
+    former = {found.other_ids[0]: found.entity for found in known if found.kind == "divide"}
+    former |= former_names_of(known)
+    return lambda entity: f"{entity.name} {former.get(entity.id, '')}".rstrip()

@@ -35,9 +35,9 @@ def form_groups(decisions: Iterable[SameAs], chunk_counts: Mapping[str, int]) ->
 
     Decisions of persons apply first, then by score descending, ties by pair. A decision is refused
     if its group would have two entities that another decision keeps apart: its verdict is
-    "different", or it was undone. So the result does not depend on the order of ``decisions``. The
-    canonical entity of a group has most chunks, ties the smallest id. Entities that are missing in
-    ``chunk_counts`` are left out.
+    "different". So the result does not depend on the order of ``decisions``. The canonical entity
+    of a group has most chunks, ties the smallest id. Entities that are missing in ``chunk_counts``
+    are left out.
     """
     known = [d for d in decisions if d.first in chunk_counts and d.second in chunk_counts]
     apart: defaultdict[str, set[str]] = defaultdict(set)

@@ -49,7 +49,7 @@ def test_several_names_may_be_asked_about(base):
 def test_merges_and_splits_are_returned_as_they_apply(base):
     base.entities.find_aliases()
     parted = base.entities.split("Marie Curie", "Curie")
-    assert parted.decision.undone
+    assert (parted.decision.by_person, parted.decision.joins) == (True, False)
     assert {parted.first, parted.second} == {"Curie", "Marie Curie"}
     assert base.entities.aliases("Curie").apart == (parted,)
     joined = base.entities.merge("Curie", "Marie Curie")

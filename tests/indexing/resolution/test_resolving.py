@@ -17,7 +17,7 @@ from tests.indexing.resolution.worlds import (
 
 from knotwork._extensions.model_indexing.judge import Judge
 from knotwork._extensions.testing.chat_models import ScriptedChatModel
-from knotwork._indexing.resolution.resolver import decide, resolve_entities, undo
+from knotwork._indexing.resolution.resolver import decide, resolve_entities
 from knotwork._text.token_counts import count_tokens
 from knotwork.errors import ModelUnavailable
 from knotwork.records import Verdict
@@ -165,8 +165,8 @@ def test_an_undone_pair_stays_apart_for_good():
     base, _ = resolved()
     store = base.store
     assert names_with(store, "WHO") == {"World Health Organization", "WHO"}
-    undone = undo(store, idof("WHO"), idof("World Health Organization"))
-    assert (undone.source, undone.undone) == ("rules", True)
+    apart = decide(store, idof("WHO"), idof("World Health Organization"), Verdict.DIFFERENT)
+    assert apart.reason.startswith("kept apart by hand; rules: ")
     assert names_with(store, "WHO") == {"WHO"}
     base.index_documents([document("series.txt")])
     resolve_entities(store, changed=[idof("WHO"), idof("World Health Organization")])
@@ -184,7 +184,8 @@ def test_an_undone_pair_stays_apart_for_good():
 def test_to_undo_a_pair_that_others_join_parts_the_group():
     judge, _ = judge_by(same_spelling)
     base, _ = resolved(judge=judge)
-    undo(base.store, idof("WHO"), idof("World Health Organisation"))
+    pair = idof("WHO"), idof("World Health Organisation")
+    decide(base.store, *pair, Verdict.DIFFERENT)
     assert names_with(base.store, "WHO") == {"World Health Organization", "WHO"}
     assert names_with(base.store, "World Health Organisation") == {"World Health Organisation"}
     resolve_entities(base.store, judge=judge, changed=[idof("WHO")])

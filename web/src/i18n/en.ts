@@ -252,6 +252,7 @@ export const en = {
       rename: "Rename",
       merge: "Merge with…",
       split: "Split…",
+      divide: "Split meanings…",
       retype: "Change type",
       hide: "Hide",
       add_relation: "Add relation",
@@ -262,6 +263,7 @@ export const en = {
       rename: (name: string) => `Rename ${name}`,
       merge: (name: string) => `Merge ${name} with another entity`,
       split: (name: string) => `Split a name off ${name}`,
+      divide: (name: string) => `Another meaning of ${name}`,
       retype: (name: string) => `Change the type of ${name}`,
       hide: (name: string) => `Hide ${name}`,
       add_relation: (name: string) => `Add a relation of ${name}`,
@@ -271,6 +273,7 @@ export const en = {
     fields: { name: "Name", type: "Type", relation: "Relation, such as “works for”" },
     splitOff: "Name of the other entity",
     otherEntity: "Other entity",
+    meantIn: "Documents that mean this",
     correctionNote: "Corrections stay when documents are indexed again. You can undo them.",
     removeRelation: (source: string, relation: string, target: string) =>
       `Remove the relation ${source} ${relation} ${target}`,

@@ -244,6 +244,7 @@ export const zh: Messages = {
       rename: "重命名",
       merge: "合并到…",
       split: "拆分…",
+      divide: "拆分含义…",
       retype: "更改类型",
       hide: "隐藏",
       add_relation: "添加关系",
@@ -254,6 +255,7 @@ export const zh: Messages = {
       rename: (name) => `重命名“${name}”`,
       merge: (name) => `将“${name}”与另一个实体合并`,
       split: (name) => `从“${name}”拆分一个名称`,
+      divide: (name) => `“${name}”的另一种含义`,
       retype: (name) => `更改“${name}”的类型`,
       hide: (name) => `隐藏“${name}”`,
       add_relation: (name) => `为“${name}”添加关系`,
@@ -263,6 +265,7 @@ export const zh: Messages = {
     fields: { name: "名称", type: "类型", relation: "关系，例如“任职于”" },
     splitOff: "另一个实体的名称",
     otherEntity: "另一个实体",
+    meantIn: "表示该含义的文档",
     correctionNote: "重新索引文档后，更正仍然有效，也可以撤销。",
     removeRelation: (source, relation, target) => `移除关系：${source} ${relation} ${target}`,
     relationNames: {

@@ -40,22 +40,13 @@ from knotwork._stores.base import (
 from knotwork._stores.capabilities import (
     Capabilities,
     CommunityStore,
-    CorrectionStore,
     HomonymStore,
     PropertyGraphStore,
     QuestionStore,
     ReadingStore,
     ResolutionStore,
-    SetAside,
 )
-from knotwork._stores.fields import (
-    URI,
-    FieldInfo,
-    FieldStore,
-    LinkStore,
-    Selection,
-    Totals,
-)
+from knotwork._stores.fields import URI, FieldInfo, FieldStore, LinkStore, Selection, Totals
 from knotwork._stores.graph_view import EDGE_CHUNKS, entity_node
 from knotwork._stores.id_sets import IdSet
 from knotwork._stores.indexes import final_name
@@ -71,7 +62,6 @@ from knotwork.records import (
     CommunityReport,
     Comparison,
     Condition,
-    Correction,
     Description,
     Direction,
     Document,
@@ -698,24 +688,6 @@ class FilteredHomonyms(_FilteredPart[HomonymStore]):
         return found
 
 
-class FilteredCorrections(_FilteredPart[CorrectionStore]):
-    """The `CorrectionStore` of a filtered index, which shows none: they are about all documents."""
-
-    alone = refuse_to_write
-    put = refuse_to_write
-    remove = refuse_to_write
-
-    def corrections(self) -> list[Correction]:
-        return []
-
-    def kept(self, correction_id: str) -> str:
-        del correction_id
-        return ""
-
-    def set_aside(self) -> SetAside:
-        return SetAside(frozenset(), frozenset())
-
-
 class FilteredReadings(_FilteredPart[ReadingStore]):
     """The `ReadingStore` of a filtered index."""
 
@@ -770,11 +742,11 @@ class FilteredStore:
     """A read-only store with only the selected documents and chunks of another store.
 
     Excluded chunks do not exist here, nor do relations that only they state, nor reports and
-    summaries that were written from one of them, nor tables. So all retrievers respect the filter
-    without knowing about it. Term statistics are those of the whole store. So are, for speed, the
-    numbers of chunks, names and types of entities, and the schema; ``is_apart`` counts them again,
-    for readers who may not know of the rest. Searches return as many allowed items as requested, if
-    there are enough.
+    summaries that were written from one of them, nor tables, nor a list of corrections. So all
+    retrievers respect the filter without knowing about it. Term statistics are those of the whole
+    store. So are, for speed, the numbers of chunks, names and types of entities, and the schema;
+    ``is_apart`` counts them again, for readers who may not know of the rest. Searches return as
+    many allowed items as requested, if there are enough.
 
     The selection does not follow writes: select again after one.
     """
@@ -808,7 +780,6 @@ class FilteredStore:
             questions=_kept(whole.questions, lambda held: FilteredQuestions(held, selection)),
             resolutions=_kept(whole.resolutions, lambda held: FilteredResolutions(held, graph)),
             homonyms=_kept(whole.homonyms, lambda held: FilteredHomonyms(held, selection)),
-            corrections=_kept(whole.corrections, lambda held: FilteredCorrections(held, selection)),
             property_graphs=_kept(
                 whole.property_graphs,
                 lambda held: FilteredPropertyGraphs(held, fields, selection),

@@ -31,11 +31,7 @@ from knotwork._stores.fields import (
 from knotwork._stores.graph_view import entity_type, most_frequent, schema_of
 from knotwork._stores.id_sets import IdSet
 from knotwork._stores.sql.database import SqlPart
-from knotwork._stores.sql.documents import (
-    DOCUMENTS_BY_VALUE,
-    FIELD_VALUES,
-    VALUES_AND_DOCUMENTS,
-)
+from knotwork._stores.sql.documents import DOCUMENTS_BY_VALUE, FIELD_VALUES, VALUES_AND_DOCUMENTS
 from knotwork.records import (
     KEYWORD_TYPES,
     AllOf,

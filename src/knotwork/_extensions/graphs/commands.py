@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -33,11 +33,7 @@ from knotwork._text.visible import escape_unsafe_xml
 from knotwork.errors import ConfigError
 
 if TYPE_CHECKING:
-    from knotwork._indexing.resolution.resolver import (
-        MergedEntity,
-        NamedDecision,
-        SameNames,
-    )
+    from knotwork._indexing.resolution.resolver import NamedDecision, SameNames
     from knotwork._knowledge_base import KnowledgeBase
     from knotwork.records import DocumentLink, PropertyValue
 
@@ -63,6 +59,8 @@ def names(
     $ knotwork graph names "World Health Organization"
     $ knotwork graph names --apart --json
     """
+    from knotwork._extensions.graphs.shapes import DECISION, THING
+
     if apart and homonyms:
         raise ConfigError(
             "--apart and --homonyms cannot be combined.", fix="Give one of the two options."
@@ -96,8 +94,8 @@ def names(
     else:
         session.show(
             {
-                "things": [_describe_entity(entity) for entity in known.things[:limit]],
-                "apart": list(map(_describe_decision, known.apart[:limit])),
+                "things": list(map(THING, known.things[:limit])),
+                "apart": list(map(DECISION, known.apart[:limit])),
                 "total": {"things": len(known.things), "apart": len(known.apart)},
                 "compared": known.compared,
                 "waiting": known.waiting,
@@ -128,8 +126,7 @@ def _decisions(items: str) -> Table:
         " 3": "{second}",
         " 4": "by [{decision.by_person:?}hand][{decision.by_person:!}{decision.source}]",
         " 5": "{decision.score:.2f}",
-        " 6": "[{decision.undone:?}undone: was {decision.verdict}, ]"
-        "[{decision.undone:!}{refused:?}refused, other decisions contradict it: ]{decision.reason}",
+        " 6": "[{refused:?}refused, other decisions contradict it: ]{decision.reason}",
     }
     return Table(items, columns, indent=2)
 
@@ -173,6 +170,8 @@ def merge(session: Session, *, one: str, other: str) -> None:
     $ knotwork graph merge 联通 中国联通
     $ knotwork graph merge WHO "World Health Organization" --json
     """
+    from knotwork._extensions.graphs.shapes import DECISION
+
     opened = session.open_existing()
     before = opened.entities.aliases()
     decided = opened.entities.merge(one, other)
@@ -181,7 +180,7 @@ def merge(session: Session, *, one: str, other: str) -> None:
         return
     blocking = _find_blocking_decisions(opened, decided)
     session.show(
-        _describe_decision(decided) | {"barred_by": list(map(_describe_decision, blocking))},
+        DECISION(decided) | {"barred_by": list(map(DECISION, blocking))},
         Line("{first} and {second} are not merged. Blocked by:", "bold"),
         _decisions("barred_by"),
         note("Merge these pairs too, and this merge takes effect.", ""),
@@ -212,6 +211,8 @@ def _report_decision(
     outcome: str,
 ) -> None:
     """Print a decision, the entities of its names, and the merges that it overrules."""
+    from knotwork._extensions.graphs.shapes import DECISION, THING
+
     entities = opened.entities.aliases([decided.first, decided.second]).things
     refused_before = {item.decision.pair for item in before.apart if item.refused}
     overruled = [
@@ -220,11 +221,8 @@ def _report_decision(
         if item.refused and item.decision.pair not in refused_before
     ]
     session.show(
-        _describe_decision(decided)
-        | {
-            "things": [_describe_entity(entity) for entity in entities],
-            "lost": list(map(_describe_decision, overruled)),
-        },
+        DECISION(decided)
+        | {"things": list(map(THING, entities)), "lost": list(map(DECISION, overruled))},
         Line("{first} and {second} {outcome}", "bold"),
         each("things", Line("One entity: {names}", indent=2)),
         "[{lost:?}No longer in effect:]",
@@ -248,19 +246,6 @@ def _find_blocking_decisions(opened: KnowledgeBase, decided: NamedDecision) -> l
         and one & set(item.decision.pair)
         and other & set(item.decision.pair)
     ]
-
-
-def _describe_entity(entity: MergedEntity) -> dict[str, Any]:
-    from knotwork._extensions.graphs.shapes import THING
-
-    decisions = list(map(_describe_decision, entity.decisions))
-    return {**THING(entity), "ids": entity.entity_ids, "decisions": decisions}
-
-
-def _describe_decision(item: NamedDecision) -> dict[str, Any]:
-    from knotwork._extensions.graphs.shapes import DECISION
-
-    return {**DECISION(item), "names": [item.first, item.second], "by": item.decision.source}
 
 
 AUTO_FORMAT = "auto"

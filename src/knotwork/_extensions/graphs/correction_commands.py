@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from knotwork._extensions.graphs.corrections import RecordedCorrection
 
 _SAID = (
-    "{entity}[ → {name}][ is of the type {type}][{relation:!}{other:?}, {other}]"
-    "[{relation:?} — {relation} → {other}]"
+    "{entity}[ → {name}][ in {documents:.3}][ is of the type {type}]"
+    "[{relation:!}{other:?}, {other}][{relation:?} — {relation} → {other}]"
 )
 _COLUMNS = {
     " 1": "{id}",
@@ -32,7 +32,7 @@ _COLUMNS = {
 _WRITTEN = {kind: kind.replace("_", "-") for kind in (*CORRECTION_KINDS, SHOW)}
 
 
-@command(short_help="Rename, merge, split, retype, hide or pin entities; add relations.")
+@command(short_help="Rename, merge, split, divide, retype or hide entities; add relations.")
 @click.argument("kind", metavar="KIND")
 @click.argument("entity", metavar="NAME")
 @click.argument("values", metavar="[VALUE...]", nargs=-1)
@@ -42,9 +42,9 @@ def correct(
 ) -> None:
     """Correct the graph by hand. Indexing keeps the correction; `graph undo` reverts it.
 
-    KIND is rename (to VALUE), retype (to VALUE), merge or split (NAME and VALUE), hide, show, pin,
-    add-relation or remove-relation (NAME, relation, other name). A stated relation is cited as
-    "Stated by" its author.
+    KIND is rename or retype (to VALUE), merge or split (with VALUE), divide (new name, documents
+    that mean it), hide, show, pin, add-relation or remove-relation (relation, other name). A stated
+    relation is cited as "Stated by" its author.
     $ knotwork graph correct rename "O. Keld" "Oriane Keld"
     $ knotwork graph correct add-relation "Oriane Keld" founded "Tarn Works"
     $ knotwork graph correct hide "Chapter 3" --json
@@ -54,14 +54,16 @@ def correct(
     if known is None:
         raise UnknownName("kind of correction", kind, kinds)
     needed = CORRECTION_KINDS.get(known, ())
-    if len(values) != len(needed):
+    given: dict[str, Any] = dict(zip(needed, values, strict=False))
+    if "documents" in given:
+        given["documents"] = values[needed.index("documents") :]
+    elif len(values) != len(needed):
         shown = "".join(f" {field.upper()}" for field in needed)
         raise ConfigError(
             f"`graph correct {kind}` takes NAME{shown}, got {1 + len(values)} texts.",
             fix="Put a name of several words into quotation marks.",
         )
     graph = session.open_existing().graph
-    given = dict(zip(needed, values, strict=True))
     _show(session, graph.correct(known, entity, author=author, **given))
 
 

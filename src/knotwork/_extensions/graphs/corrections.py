@@ -36,7 +36,7 @@ from knotwork._indexing.embedding import (
     stored_embedder,
 )
 from knotwork._indexing.prepare import Prepared
-from knotwork._indexing.resolution.resolver import RULES_META, decide, undo
+from knotwork._indexing.resolution.resolver import RULES_META, decide
 from knotwork._indexing.splitters import SectionTree
 from knotwork._inference.embedder import PassageVectors
 from knotwork._retrieval.chunk_entities import read_merged_entities_of
@@ -45,7 +45,6 @@ from knotwork._stores.base import Store, require_corrections, require_resolution
 from knotwork._stores.corrections import (
     CORRECTION_KINDS,
     SHOW,
-    former_names,
     former_names_of,
     in_effect,
     read_corrections,
@@ -96,6 +95,12 @@ _KEEPS_NAMES = frozenset({"rename", "retype", "pin"})
 _KEEPS_COMMUNITIES = frozenset({"merge", "split", "pin"})
 """The kinds that leave communities as they are, or of which they see what to do themselves."""
 
+_DECIDE = frozenset({"same", "divide"})
+"""The first words of subjects with a decision on two entities."""
+
+_LOSE_VECTORS = frozenset({"hide", "divide"})
+"""The kinds that may remove vectors of names."""
+
 _SHOWN_IDS = 8
 _LONGEST = 500
 _STATED_ABOUT = 0.5
@@ -140,49 +145,51 @@ class Corrections:
         kind: str,
         entity: str,
         *,
-        other: str = "",
-        relation: str = "",
-        name: str = "",
-        type: str = "",  # noqa: A002
+        documents: Sequence[str] = (),
         author: str = "",
+        **said: str,
     ) -> Correction:
         """Return a correction of what the graph shows now, not yet recorded.
 
-        Entities are given by name or id. Raises as `KnowledgeGraph.correct`.
+        Entities are given by name or id. ``said`` are ``other``, ``relation``, ``name`` and
+        ``type``, as `KnowledgeGraph.correct` takes them. Raises as it does.
         """
-        fields = {"other": other, "relation": relation, "name": name, "type": type}
-        fields = {key: _checked(key, value) for key, value in fields.items()}
-        _check_fields(kind, fields)
+        fields = {key: _checked(key, said.get(key, "")) for key in _SAID}
+        uris = tuple(dict.fromkeys(documents))
+        _check_fields(kind, {**fields, "documents": uris})
         one = self._find(entity)
         two = self._find(fields["other"]) if fields["other"] else None
         if two is not None and two.id == one.id:
             raise ConfigError(
-                f"`{one_line(entity)}` and `{fields['other']}` are names of one entity, "
-                f"`{one.name}`.",
+                f"Both are names of one entity, `{one.name}`.",
                 fix="Give the names of two entities. Spellings alone do not make two.",
             )
         fields["type"] = plain_type(fields["type"])
         if kind == "retype" and not fields["type"]:
-            raise ConfigError(f"`{type}` is not a type.", fix="Give a word such as PERSON.")
+            raise ConfigError(f"`{said['type']}` is not a type.", fix="Give a word such as PERSON.")
         known = read_corrections(self._store)
         was = {"rename": one.name, "retype": one.type}.get(kind, "")
+        other_forms = self._forms(kind, two) if two else ()
+        if kind == "divide":
+            other_forms = (normal_form(fields["name"]),)
         correction = Correction(
             id="",
             kind=kind,
             entity=one.name,
             other=two.name if two else "",
-            relation=fields["relation"],
-            name=fields["name"],
-            type=fields["type"],
+            **{key: fields[key] for key in _SAID if key != "other"},
             was=former_names_of(known, kind).get(one.id, was),
             author=_checked("author", author) or LOCAL_AUTHOR,
             made=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
             forms=self._forms(kind, one),
-            other_forms=self._forms(kind, two) if two else (),
+            other_forms=other_forms,
+            documents=uris,
         )
         correction = replace(correction, id=correction_id(correction))
         current = in_effect(known).get(subject_of(correction))
-        if current is None or current.id != correction.id:
+        if kind == "divide":
+            self._check_division(correction, known, is_new=current is None)
+        elif current is None or current.id != correction.id:
             self._check(correction, one, two)
         return correction
 
@@ -202,9 +209,8 @@ class Corrections:
             if current is not None and current.id == correction.id:
                 return _recorded(store, known, only=current.id)[0]
             kept = held.kept(current.id) if current is not None else self._kept(correction, before)
-            form = normal_form(correction.name) if correction.name else ""
-            held.put(correction, form=form, kept=kept)
-            if subject[0] == "same":
+            held.put(correction, kept=kept)
+            if subject[0] in _DECIDE:
                 self._decide(correction, correction, kept)
             if statement is not None:
                 commit_documents(store, [statement], vectors=vectors, embedding=self._embedding)
@@ -221,12 +227,12 @@ class Corrections:
             kept = held.kept(found.id)
             held.remove([found.id])
             left = in_effect(held.corrections()).get(subject_of(found))
-            if subject_of(found)[0] == "same":
+            if subject_of(found)[0] in _DECIDE:
                 self._decide(found, left, kept)
             if found.kind == "add_relation":
                 uri = CORRECTION_URI + found.id
                 remove_sources(store, list(store.ledger.get([uri]).values()))
-            if found.kind == "hide" and kept:
+            if found.kind in _LOSE_VECTORS and kept:
                 self._restore_vectors(kept)
             self._follow(found, before)
         return RecordedCorrection(found, "undone")
@@ -297,6 +303,29 @@ class Corrections:
         elif kind == "remove_relation" and two is not None:
             self._check_relation(correction, one, two)
 
+    def _check_division(
+        self, correction: Correction, known: Sequence[Correction], *, is_new: bool
+    ) -> None:
+        """Raise ConfigError or UnknownName if entity, name or documents cannot be divided so."""
+        ends, form = {*correction.entity_ids, *correction.other_ids}, correction.other_forms[0]
+        if is_new and self._store.graph.lookup([form]):
+            raise ConfigError(
+                f"`{correction.name}` is the name of an entity: brackets at its end do not count.",
+                fix='Give a new one that says what is meant, such as "Mercury, planet".',
+            )
+        divided = (c for c in known if c.kind == "divide" and c.other_ids == correction.entity_ids)
+        for earlier in divided:
+            raise ConfigError(
+                f"`{correction.entity}` was divided from `{earlier.entity}`.",
+                fix=f"Divide `{earlier.entity}` by more documents.",
+            )
+        ids = {Document(uri, "").id: uri for uri in correction.documents}
+        chunks = self._store.documents.chunk_ids_of(ids)
+        for key, uri in ids.items():
+            mentions = self._store.graph.mentions(chunks.get(key, ())).values()
+            if not any(mention.entity_id in ends for found in mentions for mention in found):
+                raise UnknownName("document", uri, place=f" that mentions `{correction.entity}`")
+
     def _check_relation(self, correction: Correction, one: Entity, two: Entity) -> None:
         ends, relation = correction.entity_ids, correction.relation
         pairs = [(a, b) for a in ends for b in correction.other_ids]
@@ -318,7 +347,7 @@ class Corrections:
 
     def _kept(self, correction: Correction, before: EntityState) -> str:
         """Return what a correction replaces: vectors of names, or a decision on two entities."""
-        if correction.kind == "hide" and before.vectors:
+        if correction.kind in _LOSE_VECTORS and before.vectors:
             rows = {key: b64encode(row.tobytes()).decode() for key, row in before.vectors.items()}
             return json.dumps({"embedder": stored_embedder(self._store), "vectors": rows})
         if correction.kind in ("merge", "split"):
@@ -340,20 +369,19 @@ class Corrections:
         )
 
     def _decide(self, about: Correction, correction: Correction | None, kept: str) -> None:
-        """Decide on the two entities of a merge or a split as the last correction of them says.
+        """Decide on the two entities of a correction as the last one of them says.
 
         Without one, the decision that was ``kept`` is in effect again, if there was any.
         """
         pairs = require_resolutions(self._store)
         first, second = sorted((about.entity_ids[0], about.other_ids[0]))
         pairs.remove([(first, second)])
-        if kept:
-            base = json.loads(kept)
+        base = json.loads(kept or "{}")
+        if "verdict" in base:
             pairs.put([SameAs(**{**base, "verdict": Verdict(base["verdict"])})])
-        if correction is not None and correction.kind == "merge":
-            decide(self._store, first, second, Verdict.SAME)
-        elif correction is not None:
-            undo(self._store, first, second)
+        if correction is not None:
+            is_same = correction.kind == "merge"
+            decide(self._store, first, second, Verdict.SAME if is_same else Verdict.DIFFERENT)
 
     def _touch(self, correction: Correction) -> None:
         """Have the names compared again by the next run."""
@@ -392,8 +420,8 @@ class Corrections:
             document_title=document.title,
         )
         ends = correction.entity_ids[0], correction.other_ids[0]
-        names = former_names(self._store)
-        types = former_names_of(read_corrections(self._store), "retype")
+        corrections = read_corrections(self._store)
+        names, types = (former_names_of(corrections, kind) for kind in ("rename", "retype"))
         known = self._store.graph.entities(ends)
         mentions = []
         forms = correction.forms[0], correction.other_forms[0]
@@ -431,9 +459,11 @@ def parse_corrections(lines: Iterable[str]) -> list[Correction]:
             texts = {
                 name: _checked(name, value) for name, value in fields.items() if name in _TEXTS
             }
-            forms = {name: _parse_forms(fields[name]) for name in ("forms", "other_forms")}
-            correction = Correction(**{**fields, **texts, **forms})
-            _check_fields(correction.kind, {name: texts[name] for name in _SAID})
+            lists = {name: _parse_forms(fields[name]) for name in ("forms", "other_forms")}
+            lists["documents"] = tuple(map(str, fields["documents"]))
+            correction = Correction(**{**fields, **texts, **lists})
+            said = {name: texts[name] for name in _SAID}
+            _check_fields(correction.kind, {**said, "documents": lists["documents"]})
             if correction.other:
                 _ = correction.other_forms[0]
             found.append(replace(correction, id=correction_id(correction)))
@@ -457,7 +487,7 @@ def _parse_forms(forms: Iterable[str]) -> tuple[str, ...]:
 
 def correction_id(correction: Correction) -> str:
     """Return the id of a correction, which follows from what it says and not from who said it."""
-    said = correction.name, correction.type
+    said = correction.name, correction.type, *sorted(correction.documents)
     return content_id("correction", correction.kind, *subject_of(correction), *said)
 
 
@@ -472,7 +502,7 @@ def _checked(field: str, value: str) -> str:
     return text
 
 
-def _check_fields(kind: str, fields: Mapping[str, str]) -> None:
+def _check_fields(kind: str, fields: Mapping[str, str | Sequence[str]]) -> None:
     """Raise UnknownName or ConfigError if a kind of correction does not exist or fit its fields."""
     if kind not in CORRECTION_KINDS:
         raise UnknownName("kind of correction", kind, [*CORRECTION_KINDS, SHOW])
@@ -538,6 +568,8 @@ def _why_not(
         )
         return "" if any(stated) else "not_stated"
     named = (*correction.entity_ids[:1], *correction.other_ids[:1])
+    if kind == "divide":  # all documents may mean the other one
+        named = correction.other_ids
     if kind == "add_relation":
         document = Document(CORRECTION_URI + correction.id, "").id
         if not store.documents.documents([document]):

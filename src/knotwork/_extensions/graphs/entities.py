@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from knotwork._stores.base import Store, require_resolutions
-from knotwork.errors import ConfigError
-from knotwork.records import Verdict
 
 if TYPE_CHECKING:
     from knotwork._indexing.resolution.resolver import (
@@ -63,7 +61,7 @@ class Entities:
         while other decisions keep apart what it would merge.
         Raises ConfigError if both names mean the same entity.
         """
-        return self._decide("merge", *self._two(one, other))
+        return self._decide("merge", one, other)
 
     def split(self, one: str, other: str) -> NamedDecision:
         """Keep the entities of two names apart for good, and return the decision.
@@ -71,7 +69,7 @@ class Entities:
         Overrides rules, models and `merge`, which also reverts it. Raises ConfigError if
         both names mean the same entity.
         """
-        return self._decide("split", *self._two(one, other))
+        return self._decide("split", one, other)
 
     def _meant(self, names: str | Sequence[str]) -> list[str] | None:
         """Return the entity id of each name; None without names."""
@@ -80,30 +78,15 @@ class Entities:
         given = [names] if isinstance(names, str) else list(names)
         return [resolve_names(self._store, [name])[0] for name in given if name] or None
 
-    def _two(self, one: str, other: str) -> tuple[str, str]:
+    def _decide(self, kind: str, one: str, other: str) -> NamedDecision:
+        from knotwork._extensions.graphs.corrections import Corrections
+        from knotwork._indexing.resolution.resolver import read_same_names
         from knotwork._retrieval.entity_lookup import resolve_names
 
-        first, second = (resolve_names(self._store, [name])[0] for name in (one, other))
-        if first == second:
-            name = self._store.graph.entities([first])[first].name
-            raise ConfigError(
-                f"`{one}` and `{other}` are names of one entity, `{name}`.",
-                fix="Give the names of two entities. Spellings alone do not make two.",
-            )
-        return first, second
-
-    def _decide(self, kind: str, first: str, second: str) -> NamedDecision:
-        from knotwork._extensions.graphs.corrections import Corrections
-        from knotwork._indexing.resolution.resolver import decide, read_same_names, undo
-
         require_resolutions(self._store)
-        if self._store.capabilities.corrections is not None:
-            corrections = Corrections(self._store)
-            corrections.record(corrections.make(kind, first, other=second))
-        elif kind == "merge":
-            decide(self._store, first, second, Verdict.SAME)
-        else:
-            undo(self._store, first, second)
+        first, second = (resolve_names(self._store, [name])[0] for name in (one, other))
+        corrections = Corrections(self._store)
+        corrections.record(corrections.make(kind, first, other=second))
         known = read_same_names(self._store, [first])
         every = (*known.apart, *(d for thing in known.things for d in thing.decisions))
         return next(d for d in every if set(d.decision.pair) == {first, second})

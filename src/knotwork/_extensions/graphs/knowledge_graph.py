@@ -178,15 +178,16 @@ class KnowledgeGraph:
         relation: str = "",
         name: str = "",
         type: str = "",  # noqa: A002
+        documents: Sequence[str] = (),
         author: str = "",
     ) -> RecordedCorrection:
         """Correct the graph by hand, and return the correction; `undo` reverts it.
 
         ``entity`` and ``other`` are names or ids. ``kind`` is "rename" (with ``name``), "retype"
-        (``type``), "merge" or "split" (``other``), "hide", "pin", "add_relation" or
-        "remove_relation" (``relation`` and ``other``); "show" undoes a "hide". A correction stays
-        in effect whatever is indexed or deleted. One that is in effect is not recorded again.
-        ``author`` is "local" by default.
+        (``type``), "merge" or "split" (``other``), "divide" (``name``: what ``documents``, by their
+        uris, mean by the entity), "hide", "pin", "add_relation" or "remove_relation" (``relation``
+        and ``other``); "show" undoes a "hide". A correction stays in effect whatever is indexed or
+        deleted. One that is in effect is not recorded again. ``author`` is "local" by default.
 
         Raises UnknownName for an unknown kind, entity or relation, ConfigError if a correction
         lacks something or says what is so, SchemaMismatch, StoreReadOnly, StoreBusy.
@@ -194,10 +195,10 @@ class KnowledgeGraph:
         corrections = self._corrections()
         if kind == SHOW:
             return corrections.show(entity)
-        made = corrections.make(
-            kind, entity, other=other, relation=relation, name=name, type=type, author=author
+        said = {"other": other, "relation": relation, "name": name, "type": type}
+        return corrections.record(
+            corrections.make(kind, entity, **said, documents=documents, author=author)
         )
-        return corrections.record(made)
 
     def corrections(self) -> list[RecordedCorrection]:
         """Return the corrections of the graph, the oldest first."""

@@ -28,7 +28,7 @@ DECISION = Shape(
     NamedDecision,
     "A decision about two names; a refused one contradicts others and has no effect.",
     "first second ids=decision.pair verdict=decision.verdict source=decision.source "
-    "reason=decision.reason score=decision.score undone=decision.undone refused",
+    "reason=decision.reason score=decision.score refused",
     verdict=str,
     source=Annotated[str, "Who decided: rules, person or a model."],
     score=Rounded,
@@ -53,6 +53,7 @@ CORRECTION = Shape(
     "the name or type that the documents give; ``reason`` says why it is not applied.",
     "id=correction.id kind=correction.kind entity=correction.entity other=correction.other "
     "relation=correction.relation name=correction.name type=correction.type was=correction.was "
+    "documents=correction.documents "
     "author=correction.author made=correction.made entity_ids=correction.entity_ids "
     "other_ids=correction.other_ids applied reason note",
     made=Annotated[str, "The time in UTC, as in 2026-03-01T12:00:00Z."],

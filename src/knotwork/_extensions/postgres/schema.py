@@ -16,7 +16,7 @@ from typing import NamedTuple
 from knotwork._companions import CALL_TABLES, FACT_TABLES, JOB_TABLES
 from knotwork._extensions.postgres.connection import Address, Connection, connect
 from knotwork._stores.indexes import TEXT_INDEXES, VECTOR_INDEXES, staged_name, stored_type
-from knotwork._stores.sql.tables import CORRECTION_TABLES, TABLES
+from knotwork._stores.sql.tables import TABLES
 from knotwork.errors import SchemaMismatch, StoreError, StoreNotFound
 
 _MIGRATION_LOCK = 0x4B4E4F4D
@@ -93,22 +93,15 @@ _WORDS = {
 
 def _create_tables(connection: Connection) -> None:
     shared = TABLES + CALL_TABLES + FACT_TABLES + JOB_TABLES
-    _execute(connection, re.sub(r"/\*pg:(.*?)\*/", r"\1", shared) + _OWN_TABLES)
+    tables = re.sub(r"/\*pg:(.*?)\*/", r"\1", shared) + _OWN_TABLES
+    for word, here in _WORDS.items():
+        tables = re.sub(rf"(?<!\w){word}\b", here, tables)
+    connection.execute(tables, prepare=False)
     for name in TEXT_INDEXES:
         _create_text_index(connection, name)
     for name in VECTOR_INDEXES:
         create_vector_index(connection, name)
         create_vector_index(connection, staged_name(name))
-
-
-def _create_corrections(connection: Connection) -> None:
-    _execute(connection, CORRECTION_TABLES)
-
-
-def _execute(connection: Connection, tables: str) -> None:
-    for word, here in _WORDS.items():
-        tables = re.sub(rf"(?<!\w){word}\b", here, tables)
-    connection.execute(tables, prepare=False)
 
 
 _OWN_TABLES = """
@@ -149,10 +142,7 @@ ALTER TABLE stored_table ALTER COLUMN body SET STORAGE EXTERNAL;
 """
 
 
-MIGRATIONS: tuple[Migration, ...] = (
-    Migration("0007-first-release", _create_tables),
-    Migration("0008-corrections", _create_corrections),
-)
+MIGRATIONS: tuple[Migration, ...] = (Migration("0008-first-release", _create_tables),)
 """The number of a name is higher than those of former layouts."""
 
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Collection, Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from knotwork._durable_files import replace_file
-from knotwork._extensions.server.private_files import FILE_MODE, make_private_folder
+from knotwork._extensions.server.private_files import PrivateJson
 from knotwork._stores.base import LedgerEntry
 
 _MOST_REFUSED = 1_000
@@ -23,20 +21,18 @@ class Attention:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._path = folder / "attention.json"
+        self._file = PrivateJson(folder / "attention.json")
         self._lock = threading.Lock()
 
     def refused(self) -> list[dict[str, Any]]:
         """Return the refused uploads, the newest first: ``uri``, ``changed``, ``error_reason``,
         ``error`` and ``fix`` of each.
         """
-        found: list[dict[str, Any]] = self._read()["refused"]
-        return found
+        return list(self._file.read().get("refused", ()))
 
     def dismissed(self) -> dict[str, list[Any]]:
         """Return what was dismissed: the version of each file (`version_of`) by its uri."""
-        found: dict[str, list[Any]] = self._read()["dismissed"]
-        return found
+        return dict(self._file.read().get("dismissed", ()))
 
     def note(self, stored: Collection[str], refused: Mapping[str, Mapping[str, Any]]) -> None:
         """Record an upload: the uris that were stored, and what was refused by uri."""
@@ -51,32 +47,21 @@ class Attention:
             }
             for uri, file in refused.items()
         ]
-        with self._lock:
-            found = self._read()
-            gone = {*stored, *refused}
-            kept = [file for file in found["refused"] if file["uri"] not in gone]
-            if new or len(kept) < len(found["refused"]):
-                self._write({**found, "refused": [*new, *kept][:_MOST_REFUSED]})
+        self._change({*stored, *refused}, new, {})
 
     def dismiss(self, uris: Collection[str], failed: Iterable[LedgerEntry]) -> None:
         """Forget refused uploads, and set failures aside until their files change."""
+        self._change(uris, [], {entry.uri: version_of(entry) for entry in failed})
+
+    def _change(
+        self, gone: Collection[str], new: list[dict[str, Any]], dismissed: Mapping[str, Any]
+    ) -> None:
+        """Forget the refusal of some uris, and add others and what was dismissed."""
         with self._lock:
-            found = self._read()
-            versions = {entry.uri: version_of(entry) for entry in failed}
-            kept = [file for file in found["refused"] if file["uri"] not in uris]
-            self._write({"refused": kept, "dismissed": {**found["dismissed"], **versions}})
-
-    def _read(self) -> dict[str, Any]:
-        try:
-            found: dict[str, Any] = json.loads(self._path.read_text("utf-8"))
-        except (OSError, ValueError):
-            found = {}
-        return {"refused": found.get("refused", []), "dismissed": found.get("dismissed", {})}
-
-    def _write(self, found: Mapping[str, Any]) -> None:
-        make_private_folder(self._path.parent)
-        with replace_file(self._path, mode=FILE_MODE) as stream:
-            stream.write(json.dumps(found, ensure_ascii=False).encode("utf-8", "replace"))
+            before, known = self.refused(), self.dismissed()
+            kept = [*new, *(file for file in before if file["uri"] not in gone)][:_MOST_REFUSED]
+            if kept != before or dismissed:
+                self._file.write({"refused": kept, "dismissed": {**known, **dismissed}})
 
 
 def version_of(entry: LedgerEntry) -> list[Any]:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 from pydantic import BaseModel
 
-from knotwork._durable_files import move_folder, replace_file
+from knotwork._durable_files import move_folder
 from knotwork._extensions.evaluation.answer_runs import SharedBudget
 from knotwork._extensions.evaluation.metrics import contains_answer, estimate_mean, is_verdict
 from knotwork._extensions.evaluation.questions import (
@@ -40,7 +40,7 @@ from knotwork._extensions.evaluation.retriever_runs import (
     evaluate_retrievers,
 )
 from knotwork._extensions.server.job_store import utc_now
-from knotwork._extensions.server.private_files import FILE_MODE, make_private_folder, open_private
+from knotwork._extensions.server.private_files import PrivateJson, make_private_folder, open_private
 from knotwork._extensions.server.workspaces import EVALUATIONS, INCOMPLETE_PREFIX, Workspace
 from knotwork._indexing.embedding import EMBEDDER_META
 from knotwork._inference.model_registry import price_table
@@ -182,16 +182,12 @@ class Evaluation:
     def finish(self, outcomes: Sequence[OutcomeShape]) -> None:
         """Store the summary."""
         summary = EvaluationSummary(finished=utc_now(), outcomes=list(outcomes))
-        with replace_file(self.path / _SUMMARY, mode=FILE_MODE) as file:
-            file.write(summary.model_dump_json(indent=1).encode())
+        PrivateJson(self.path / _SUMMARY).write(summary.model_dump(mode="json"))
 
     def summary(self) -> EvaluationSummary | None:
         """Return the summary, or None if the evaluation is not finished."""
-        try:
-            text = (self.path / _SUMMARY).read_text(encoding="utf-8")
-        except FileNotFoundError:
-            return None
-        return EvaluationSummary.model_validate_json(text)
+        found = PrivateJson(self.path / _SUMMARY).read()
+        return EvaluationSummary.model_validate(found) if found else None
 
     def _lines(self) -> Iterator[bytes]:
         try:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import logging
 import re
 import threading
-import zipfile
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -21,9 +20,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from knotwork._durable_files import replace_file
 from knotwork._extensions.server.map_layout import lay_out
-from knotwork._extensions.server.private_files import FILE_MODE
+from knotwork._extensions.server.private_files import PrivateJson
 from knotwork._graph.communities import undirected_adjacency
 from knotwork._retrieval.chunk_entities import read_merged_entities
 from knotwork._stores.base import Store
@@ -334,7 +332,7 @@ class MapCache:
         # Places of entities that were removed stay: a document may be read again.
         if self._writes and self._path and not places.items() <= known.items():
             try:
-                save_places(known | places, self._path)
+                PrivateJson(self._path).write({LAYOUT_VERSION: known | places})
             except OSError as error:
                 _log.warning("cannot write the map `%s`: %s", self._path, error)
         return built
@@ -345,24 +343,7 @@ def _places_of(drawn: GraphMap) -> Places:
     return {key: (x, y) for key, (x, y) in zip(keys, places, strict=True)}
 
 
-def save_places(places: Places, path: Path) -> None:
-    """Write the places of entities to a file atomically. Raises OSError."""
-    keys = np.fromiter(places, dtype=np.int64, count=len(places))
-    values = np.array(list(places.values()), dtype=np.float64).reshape(-1, 2)
-    with replace_file(path, mode=FILE_MODE) as file:
-        np.savez(file, allow_pickle=False, version=LAYOUT_VERSION, keys=keys, places=values)
-
-
 def load_places(path: Path) -> Places:
     """Read places from a file; none if it is missing, unreadable, or of another version."""
-    try:
-        with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
-            if str(file["version"]) != LAYOUT_VERSION:
-                return {}
-            keys, places = file["keys"].tolist(), file["places"].tolist()
-        return {int(key): (float(x), float(y)) for key, (x, y) in zip(keys, places, strict=True)}
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-        _log.warning("cannot read the map `%s`, placing entities again: %s", path, error)
-        return {}
+    found = PrivateJson(path).read().get(LAYOUT_VERSION, {})
+    return {int(key): (x, y) for key, (x, y) in found.items()}

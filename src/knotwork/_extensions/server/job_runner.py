@@ -265,11 +265,6 @@ class JobRunner:
             raise NotFound(f"Unknown job `{job_id}` in `{workspace}`.", fix="List jobs: GET …/jobs")
         return job
 
-    def is_busy(self, workspace: str) -> bool:
-        """Return True if a job is running in a workspace."""
-        with self._lock:
-            return workspace in self._started
-
     def pause(self) -> None:
         """Stop all jobs, within about two seconds. The next server continues them."""
         self._ended.set()

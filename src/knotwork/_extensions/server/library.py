@@ -1,4 +1,5 @@
-"""List the files of a workspace: its documents, uploads that wait, and files that were not taken.
+"""List the files of a workspace: its documents, uploads that wait, and files that were not taken;
+and how many can be asked about while others are still being read.
 
 The ledger of the index has the documents and the files that could not be read. Uploads that no job
 has read yet are only in their folder, and `Attention` has those that were refused.
@@ -17,9 +18,11 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from knotwork._extensions.server.attention import version_of
+from knotwork._extensions.server.server import Service
 from knotwork._extensions.server.workspaces import UPLOADS, Workspace
 from knotwork._indexing.changes import LASTING_REASONS, entry_path
 from knotwork._knowledge_base import KnowledgeBase
+from knotwork._shapes.base import Json, Shape
 from knotwork._stores.base import LedgerEntry, Store, require_fields
 from knotwork._stores.fields import DATE, PAGE, TITLE, list_items, whole_values
 from knotwork._stores.id_sets import IdSet
@@ -102,30 +105,56 @@ _read_lists: WeakKeyDictionary[KnowledgeBase, tuple[int, list[tuple[LedgerEntry,
 """The documents of open indexes, as they were at a generation."""
 
 
-def list_files(workspace: Workspace, *, whole: bool = True) -> list[LibraryFile]:
-    """Return all files of a workspace, ordered by uri; without ``whole``, those of its index."""
+def list_files(workspace: Workspace) -> list[LibraryFile]:
+    """Return all files of a workspace, ordered by uri; for a part of it, those of its index."""
     known = _documents(workspace)
-    dismissed = workspace.attention.dismissed() if whole else {}
-    files = [
-        replace(file, dismissed=True)
-        if entry.uri in dismissed and dismissed[entry.uri] == version_of(entry)
-        else file
-        for entry, file in known
+    if workspace.is_part:
+        return [file for _, file in known]
+    dismissed = workspace.attention.dismissed()
+    waiting = {file.uri: file for file in _waiting(workspace, {e.uri: e for e, _ in known})}
+    files = []
+    for entry, file in known:
+        if new := waiting.pop(file.uri, None):
+            found = replace(file, state=WAITING, size=new.size, changed=new.changed, retry=False)
+        elif dismissed.get(entry.uri) == version_of(entry):
+            found = replace(file, dismissed=True)
+        else:
+            found = file
+        files.append(found)
+    files += waiting.values()
+    refused = workspace.attention.refused()
+    files += (LibraryFile(state=REFUSED_STATE, uploaded=True, **file) for file in refused)
+    return sorted(files, key=attrgetter("uri"))
+
+
+READING = Shape(
+    "ReadingShape",
+    None,
+    "How many files can be asked about, of all, while a job reads files or waits to do so.",
+    ready=int,
+    total=int,
+)
+_READS_FILES = frozenset({"index", "reindex", "watch"})
+"""Kinds of jobs."""
+
+
+def files_being_read(server: Service, workspace: Workspace) -> Json | None:
+    """Return how many files are ready, of how many; None if no job reads files.
+
+    None, too, for a key that may read some documents only: it must not learn of others.
+    """
+    jobs = [
+        job
+        for job in server.records.open_jobs()
+        if job.workspace == workspace.name and job.kind in _READS_FILES
     ]
-    if whole:
-        entries = {entry.uri: entry for entry, _ in known}
-        waiting = {file.uri: file for file in _waiting(workspace, entries)}
-        files = [
-            replace(file, state=WAITING, size=new.size, changed=new.changed, retry=False)
-            if (new := waiting.pop(file.uri, None))
-            else file
-            for file in files
-        ]
-        files += waiting.values()
-        for file in workspace.attention.refused():
-            files.append(LibraryFile(state=REFUSED_STATE, uploaded=True, **file))
-        files.sort(key=attrgetter("uri"))
-    return files
+    if not jobs or workspace.is_part:
+        return None
+    entries = {entry.uri: entry for entry in workspace.base.store.ledger.entries()}
+    waiting = sum(file.uri not in entries for file in _waiting(workspace, entries))
+    ready = sum(not entry.error for entry in entries.values())
+    stated = max(int(job.progress.get("total", 0)) for job in jobs)
+    return READING(ready=ready, total=max(ready + waiting, stated))
 
 
 def with_pages(store: Store, files: Sequence[LibraryFile]) -> list[LibraryFile]:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import json
+import logging
 import os
 import secrets
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
+from knotwork._durable_files import replace_file
 from knotwork.errors import ConfigError
 
 FILE_MODE = 0o600
 FOLDER_MODE = 0o700
+
+_log = logging.getLogger("knotwork.service")
 
 
 def open_private(path: Path, *, append: bool = False) -> BinaryIO:
@@ -22,6 +28,30 @@ def open_private(path: Path, *, append: bool = False) -> BinaryIO:
     """
     flags = os.O_RDWR | os.O_CREAT | (os.O_APPEND if append else os.O_EXCL)
     return os.fdopen(os.open(path, flags, FILE_MODE), "a+b" if append else "wb")
+
+
+class PrivateJson:
+    """A JSON object in a file that only its owner can read. Not thread-safe."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def read(self) -> dict[str, Any]:
+        """Return the object; an empty one if the file is missing or, with a warning, unreadable."""
+        try:
+            found: dict[str, Any] = json.loads(self._path.read_text("utf-8"))
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValueError) as error:
+            _log.warning("cannot read `%s`: %s", self._path, error)
+            return {}
+        return found
+
+    def write(self, value: Mapping[str, Any]) -> None:
+        """Replace the object. Raises OSError."""
+        make_private_folder(self._path.parent)
+        with replace_file(self._path, mode=FILE_MODE) as file:
+            file.write(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
 
 
 def place_name(path: Path) -> str:

@@ -5,13 +5,7 @@ from __future__ import annotations
 import json
 from typing import Annotated, Any, Literal
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    StringConstraints,
-    model_validator,
-)
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from knotwork._extensions.server.job_store import Job
 from knotwork._extensions.server.responses import HALF_A_PAIR, hide_paths, hide_paths_within

@@ -11,7 +11,7 @@ import re
 import secrets
 import threading
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from knotwork._extensions.server.job_store import utc_now
 from knotwork._extensions.server.keys import AccessKey
 from knotwork._extensions.server.private_files import FILE_MODE, make_private_folder
 from knotwork._extensions.server.workspaces import Workspace
+from knotwork._shapes.base import Json, fields_of
 from knotwork._shapes.results import ANSWER
 from knotwork._synthesis.follow_ups import understood_question
 from knotwork.errors import Conflict, NotFound
@@ -40,26 +41,24 @@ _changing = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
-class ThreadTurn:
-    """A question, how it was understood, and its answer as an object of `ANSWER`."""
-
-    question: str
-    understood: str
-    answer: dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
 class Thread:
-    """A thread; ``updated`` is the time of its last change in UTC."""
+    """A thread; ``updated`` is the time of its last change in UTC.
+
+    A turn has a ``question``, how it was ``understood``, and its ``answer`` in the shape `ANSWER`.
+    """
 
     id: str
     title: str
-    turns: tuple[ThreadTurn, ...] = ()
+    turns: tuple[Json, ...] = ()
     updated: str = ""
 
     def before(self) -> tuple[tuple[str, str], ...]:
         """Return its questions as they were understood, with the texts of their answers."""
-        return tuple((turn.understood, str(turn.answer.get("answer", ""))) for turn in self.turns)
+        return tuple((turn["understood"], _text_of(turn)) for turn in self.turns)
+
+
+def _text_of(turn: Json) -> str:
+    return str(turn["answer"].get("answer", ""))
 
 
 class ThreadsOfKey:
@@ -83,11 +82,9 @@ class ThreadsOfKey:
             head, turns = path.read_text("utf8").splitlines()
         except FileNotFoundError:
             raise _unknown(identifier) from None
-        known = json.loads(head)
-        said = tuple(ThreadTurn(**turn) for turn in json.loads(turns))
-        return Thread(known["id"], known["title"], said, known["updated"])
+        return Thread(**{**json.loads(head), "turns": tuple(json.loads(turns))})
 
-    def create(self, title: str, turns: Sequence[ThreadTurn] = ()) -> Thread:
+    def create(self, title: str, turns: Sequence[Json] = ()) -> Thread:
         """Store a new thread. Raises Conflict if the key has as many as it may."""
         with _changing:
             if sum(1 for _ in self._paths()) >= MOST_THREADS:
@@ -102,7 +99,7 @@ class ThreadsOfKey:
         identifier: str,
         *,
         title: str | None = None,
-        turns: Sequence[ThreadTurn] | None = None,
+        turns: Sequence[Json] | None = None,
         answer: Answer | None = None,
     ) -> Thread:
         """Give a thread another title, other turns, or one more for an answer.
@@ -113,11 +110,15 @@ class ThreadsOfKey:
             known = self.find(identifier)
             kept = known.turns if turns is None else tuple(turns)
             if answer is not None:
-                told = to_jsonable_python(ANSWER(answer))
-                kept = (*kept, ThreadTurn(answer.question, understood_question(answer), told))
+                turn = {
+                    "question": answer.question,
+                    "understood": understood_question(answer),
+                    "answer": to_jsonable_python(ANSWER(answer)),
+                }
+                kept = (*kept, turn)
             named = known.title if title is None else title
             if not named and kept:
-                named = kept[0].question[:LONGEST_TITLE]
+                named = kept[0]["question"][:LONGEST_TITLE]
             return self._write(replace(known, title=named, turns=kept))
 
     def check_room(self, thread: Thread) -> None:
@@ -134,13 +135,7 @@ class ThreadsOfKey:
 
     def _write(self, thread: Thread) -> Thread:
         stored = replace(thread, updated=utc_now())
-        head = {
-            "id": stored.id,
-            "title": stored.title,
-            "turns": len(stored.turns),
-            "updated": stored.updated,
-        }
-        lines = (head, [asdict(turn) for turn in stored.turns])
+        lines = ({**fields_of(stored), "turns": len(stored.turns)}, stored.turns)
         body = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines).encode()
         if len(stored.turns) > MOST_TURNS or len(body) > MOST_THREAD_BYTES:
             raise _too_long()
@@ -173,12 +168,12 @@ def as_markdown(thread: Thread) -> str:
     """Return a thread as Markdown, each answer with its sources."""
     parts = [f"# {thread.title}"]
     for turn in thread.turns:
-        parts.append(f"## {turn.question}")
-        if turn.understood not in ("", turn.question):
-            parts.append(f"*{turn.understood}*")
-        parts.append(str(turn.answer.get("answer", "")))
+        parts.append(f"## {turn['question']}")
+        if turn["understood"] not in ("", turn["question"]):
+            parts.append(f"*{turn['understood']}*")
+        parts.append(_text_of(turn))
         sources = []
-        for cited in turn.answer.get("citations", ()):
+        for cited in turn["answer"].get("citations", ()):
             place = (cited.get("document"), cited.get("section"))
             quote = " ".join(str(cited.get("quote", "")).split())
             sources.append(f"{cited.get('number')}. {', '.join(filter(None, place))}: {quote}")

@@ -90,7 +90,7 @@ def fill_store(store: Store, *, documents: int = 12) -> None:
             _decision("ada", "bob"),
             _decision("ada", "cy", Verdict.DIFFERENT, source="model"),
             _decision("zoe", "ada", source=PERSON_SOURCE),
-            replace(_decision("dee", "eve"), undone=True),
+            _decision("dee", "eve", Verdict.DIFFERENT, source=PERSON_SOURCE),
         ]
     )
     top = sample_community("top", of="ada bob cy zoe", chunks=(*kept[:4], lost))

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -29,7 +29,6 @@ from knotwork._stores.removal import remove_vectors
 from knotwork._stores.sql.database import key_list
 from knotwork._stores.sql.graph import SqlGraph
 from knotwork._stores.sql.store import SqlStore
-from knotwork._text.names import normal_form
 from knotwork.errors import IndexDamaged, StoreError
 from knotwork.records import Document, id_to_int, int_to_id
 
@@ -124,12 +123,6 @@ class DamagedIndex(SqlStore[EmbeddedTexts, EmbeddedVectors]):
             graph=SqlGraph(database),
         )
 
-    @cached_property
-    def _has_corrections(self) -> bool:
-        """False for a file from before there were corrections, which is not updated."""
-        sql = "SELECT 1 FROM sqlite_schema WHERE name = 'correction'"
-        return bool(self._database.rows(sql))
-
     def connection(self) -> apsw.Connection:
         """Return the connection of this thread."""
         return self._database.connection()
@@ -204,7 +197,7 @@ class DamagedIndex(SqlStore[EmbeddedTexts, EmbeddedVectors]):
             said = [one for found in readings.descriptions_in(ids).values() for one in found]
             asked = questions.questions(ids)
             counted = self._count("mention", ids), self._count("contribution", ids)
-            hidden, removed = graph.set_aside(ids) if self._has_corrections else ([], [])
+            hidden, removed = graph.set_aside(ids)
         except IndexDamaged:
             return None
         places = {section.id for section in sections}
@@ -265,10 +258,9 @@ class DamagedIndex(SqlStore[EmbeddedTexts, EmbeddedVectors]):
 
     def _copy_corrections(self, target: _Store, found: Salvage) -> None:
         try:
-            for correction in self.corrections.corrections() if self._has_corrections else ():
-                form = normal_form(correction.name)
+            for correction in self.corrections.corrections():
                 kept = self.corrections.kept(correction.id)
-                target.corrections.put(correction, form=form, kept=kept)
+                target.corrections.put(correction, kept=kept)
         except IndexDamaged:
             found.lost.append("corrections of the graph")
 

@@ -25,11 +25,7 @@ from knotwork._extensions.upkeep.reembedding import Reembedding
 from knotwork._indexing.archives import enclosing_archive
 from knotwork._indexing.changes import entry_path
 from knotwork._indexing.chunk_questions import QUESTIONS
-from knotwork._indexing.commit import (
-    CONTENT_META,
-    WRITTEN_META,
-    remove_sources,
-)
+from knotwork._indexing.commit import CONTENT_META, WRITTEN_META, remove_sources
 from knotwork._indexing.embedding import (
     EMBEDDER_META,
     INTO_META,
@@ -53,7 +49,7 @@ from knotwork._sqlite_file import (
     verify_file,
 )
 from knotwork._stores.base import LedgerEntry, Store, index_file
-from knotwork._stores.corrections import entity_text, former_names
+from knotwork._stores.corrections import entity_text, read_corrections
 from knotwork._stores.embedded import EmbeddedStore
 from knotwork._stores.indexes import VECTOR_INDEXES
 from knotwork._synthesis.ask_request import LocalModels
@@ -197,7 +193,8 @@ class _Repair:
             for uri, entry, document in found.documents:
                 self._sources.append(_Source(uri, _find_path(uri, entry, roots), document))
             if "settings of the index" in self.report.damaged:
-                self._restore_settings(store, [e for _, e, _ in found.documents if e is not None])
+                lost = (entry for _, entry, _ in found.documents if entry is not None)
+                self._restore_settings(store, [*store.ledger.entries(), *lost])
             with store.transaction():
                 yield from _restore_texts(store)
             if store.meta().get(CONTENT_META):
@@ -209,13 +206,10 @@ class _Repair:
                 store.set_meta({WRITTEN_META: ""})
         self.report.rebuilt += ["full text", "graph", "fields of documents"]
 
-    def _restore_settings(self, store: EmbeddedStore, unread: Sequence[LedgerEntry]) -> None:
-        """Find out the indexed folders and the embedder, if their record cannot be read.
-
-        ``unread`` are the entries of documents that are read again.
-        """
+    def _restore_settings(self, store: EmbeddedStore, entries: Sequence[LedgerEntry]) -> None:
+        """Find out the indexed folders and the embedder, if their record cannot be read."""
         if ROOTS_META not in store.meta():
-            known = {entry.root for entry in (*store.ledger.entries(), *unread)}
+            known = {entry.root for entry in entries}
             roots = {root for root in known if is_folder_or_archive(Path(root))}
             store_roots(store, sorted(roots))
         if not store.meta().get(EMBEDDER_META) and store.vectors("chunk").count():
@@ -424,12 +418,10 @@ def _restore_texts(store: EmbeddedStore) -> Iterator[Progress]:
             (chunk.id, chunk.searched_text) for chunk in _leaves(store, document_id)
         )
         yield Progress("full text", done, len(ids))
-    former = former_names(store)
+    text_of = entity_text(read_corrections(store))
     for label in (Label.ENTITY, Label.KEYWORD):
         nodes = store.graph.find(label=label, limit=_ALL)
-        store.texts("entity").add(
-            (node.id, entity_text(node.name, former.get(node.id))) for node in nodes
-        )
+        store.texts("entity").add((node.id, text_of(node)) for node in nodes)
     asked = store.questions.questions(store.questions.chunk_ids())
     store.texts(QUESTIONS).add((key, "\n".join(found)) for key, found in asked.items())
     reports = store.communities.reports(list(store.communities.parents()))

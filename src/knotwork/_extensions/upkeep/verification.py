@@ -13,7 +13,7 @@ import apsw
 import numpy as np
 
 from knotwork._sqlite_file import is_damage
-from knotwork._stores.corrections import entity_text, former_names_of
+from knotwork._stores.corrections import entity_text
 from knotwork._stores.embedded.database import Database
 from knotwork._stores.embedded.text_index import EmbeddedTexts
 from knotwork._stores.embedded.vector_index import EmbeddedVectors
@@ -199,11 +199,8 @@ def _find_differences(database: Database) -> Iterator[str]:
         for label in (Label.ENTITY, Label.KEYWORD)
         for node in graph.find(label=label, limit=_ALL)
     ]
-    corrections = SqlCorrections(database, graph).corrections()
-    former = former_names_of(corrections)
-    names = entity_texts.differing(
-        (node.id, entity_text(node.name, former.get(node.id))) for node in nodes
-    )
+    text_of = entity_text(SqlCorrections(database, graph).corrections())
+    names = entity_texts.differing((node.id, text_of(node)) for node in nodes)
     if names and entity_texts.count():
         yield f"{len(names)} entities whose full text differs from their name"
     for (name,) in database.rows("SELECT name FROM text_index ORDER BY name"):

@@ -174,7 +174,7 @@ def _relinked(store: Store, before: Sequence[Community]) -> set[str]:
     """Return the entities whose community may no longer fit after a change of merge decisions.
 
     These are merged entities in different lowest communities, and entities in the same lowest
-    community whose merge was undone.
+    community that a person keeps apart.
     """
     resolutions = store.capabilities.resolutions
     if resolutions is None:
@@ -184,8 +184,8 @@ def _relinked(store: Store, before: Sequence[Community]) -> set[str]:
     downwards = sorted(before, key=lambda community: community.level)
     lowest = {member.entity_id: c.id for c in downwards for member in c.members}
     merged = [p for p in read_groups(store).items() if lowest.get(p[0]) != lowest.get(p[1])]
-    undone = (d.pair for d in resolutions.decisions() if d.undone)
-    split = [p for p in undone if lowest.get(p[0]) == lowest.get(p[1])]
+    apart = (d.pair for d in resolutions.decisions() if d.by_person and not d.joins)
+    split = [p for p in apart if lowest.get(p[0]) == lowest.get(p[1])]
     return {entity for pair in (*merged, *split) for entity in pair}
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING
 
@@ -154,28 +154,19 @@ def _count_refused(store: Store, resolutions: ResolutionStore) -> int:
 
 
 def decide(store: Store, first: str, second: str, verdict: Verdict) -> SameAs:
-    """Record a manual decision on two entities (ids), which no run overrides.
+    """Record a manual decision on two entities (ids), which outlasts later runs and their removal.
 
-    Raises MissingCapability if the store cannot hold merged entities.
-    """
-    one, other = sorted((first, second))
-    decision = SameAs(one, other, verdict, PERSON_SOURCE, "decided by hand")
-    require_resolutions(store).put([decision])
-    return decision
-
-
-def undo(store: Store, first: str, second: str) -> SameAs:
-    """Keep two entities (ids) separate, and return the undone decision.
-
-    If other decisions connect the two, the least confident of these links no longer counts. The
-    decision outlasts later runs and the removal of the entities; `decide` reverts it. Raises
+    Its reason names the decision of a rule or model that it overrules. If the two are kept apart
+    and other decisions connect them, the least confident of these links no longer counts. Raises
     MissingCapability if the store cannot hold merged entities.
     """
     resolutions = require_resolutions(store)
     one, other = sorted((first, second))
-    known = {d.pair: d for d in resolutions.of_entities([one]).get(one, [])}
-    new = SameAs(one, other, Verdict.DIFFERENT, PERSON_SOURCE, "undone by hand")
-    decision = replace(known.get((one, other), new), undone=True)
+    reason = "merged by hand" if verdict is Verdict.SAME else "kept apart by hand"
+    for held in resolutions.of_entities([one]).get(one, ()):
+        if held.second == other and held.verdict is not verdict and not held.by_person:
+            reason += f"; {held.source}: {held.reason}"
+    decision = SameAs(one, other, verdict, PERSON_SOURCE, reason)
     resolutions.put([decision])
     return decision
 
@@ -253,11 +244,7 @@ def _why_apart(one: EntityProfile, other: EntityProfile) -> str:
 
 
 def _is_conflict(decision: SameAs) -> bool:
-    return (
-        decision.source == RULES_SOURCE
-        and decision.verdict is Verdict.DIFFERENT
-        and not decision.undone
-    )
+    return decision.source == RULES_SOURCE and decision.verdict is Verdict.DIFFERENT
 
 
 def _connected(joins: Iterable[SameAs]) -> list[list[str]]:

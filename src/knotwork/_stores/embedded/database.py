@@ -30,7 +30,7 @@ from knotwork._sqlite_file import (
     sync_commits,
 )
 from knotwork._stores.sql.database import Bindings, Row, SqlDatabase, insert, rephrase
-from knotwork._stores.sql.tables import CORRECTION_TABLES, TABLES
+from knotwork._stores.sql.tables import TABLES
 from knotwork.errors import IndexDamaged, SchemaMismatch, StoreError, StoreReadOnly
 
 _FORMATS: Mapping[str, str] = {"id": "%016x", "integer": "%d", "real": "%!.17g"}
@@ -95,10 +95,7 @@ CREATE TABLE document_page (
 CREATE INDEX document_page_by_document ON document_page (document);
 """
 
-MIGRATIONS: tuple[Migration, ...] = (
-    Migration("0016-first-release", TABLES + _OWN_TABLES),
-    Migration("0017-corrections", CORRECTION_TABLES),
-)
+MIGRATIONS: tuple[Migration, ...] = (Migration("0017-first-release", TABLES + _OWN_TABLES),)
 """The names of migrations begin with a number, which is higher than those of former layouts."""
 
 

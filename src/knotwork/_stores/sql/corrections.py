@@ -1,8 +1,9 @@
 """Corrections in tables. The graph follows from what chunks contribute and from these.
 
-A correction keeps no copy of the graph: what chunks say of hidden entities and removed relations is
-set aside (`SqlGraph.refile`), and names and types are given when entities are summed up. So
-documents may come and go, and a correction that is removed leaves the graph as without it.
+A correction keeps no copy of the graph: what chunks say of hidden entities, removed relations and
+divided entities is set aside (`SqlGraph.refile`), and names and types are given when entities are
+summed up. So documents may come and go, and a correction that is removed leaves the graph as
+without it.
 """
 
 from __future__ import annotations
@@ -22,8 +23,16 @@ from knotwork._stores.sql.database import (
     key_list,
     upsert,
 )
-from knotwork._stores.sql.graph import GraphRules, SqlGraph, relation_key
-from knotwork.records import CO_OCCURRENCE_RELATION, Correction, entity_id, id_to_int, int_to_id
+from knotwork._stores.sql.graph import GraphRules, Move, SqlGraph, relation_key
+from knotwork._text.names import normal_form
+from knotwork.records import (
+    CO_OCCURRENCE_RELATION,
+    Correction,
+    Document,
+    entity_id,
+    id_to_int,
+    int_to_id,
+)
 
 _ALL = "SELECT body FROM correction ORDER BY position, id"
 _KEPT = "SELECT kept FROM correction WHERE id = $1"
@@ -52,14 +61,15 @@ class SqlCorrections(SqlPart):
     def alone(self) -> AbstractContextManager[None]:
         return self._database.alone()
 
-    def put(self, correction: Correction, *, form: str = "", kept: str = "") -> None:
-        key = id_to_int(entity_id(form)) if form else 0
+    def put(self, correction: Correction, *, kept: str = "") -> None:
+        renamed = correction.kind == "rename"
+        form = id_to_int(entity_id(normal_form(correction.name))) if renamed else 0
         body = json.dumps(asdict(correction))
         ids = id_to_int(correction.id), id_to_int(correction.entity_ids[0])
         with self._database.transaction():
             before = self._graph.rules()
             ((last,),) = self._database.rows(_LAST)
-            self._database.write(_PUT, (ids[0], last + 1, ids[1], key, body, kept))
+            self._database.write(_PUT, (ids[0], last + 1, ids[1], form, body, kept))
             self._graph.refile(before, self._graph.rules())
 
     def remove(self, correction_ids: Collection[str]) -> None:
@@ -82,10 +92,12 @@ class SqlCorrections(SqlPart):
         """Return what the corrections in effect change."""
         hidden: set[int] = set()
         removed: set[tuple[int, int, int]] = set()
+        moves: dict[int, tuple[Move, ...]] = {}
         names: dict[int, str] = {}
         types: dict[int, str] = {}
         for correction in in_effect(self._read()).values():
             ids = list(map(id_to_int, correction.entity_ids))
+            others = list(map(id_to_int, correction.other_ids))
             match correction.kind:
                 case "rename":
                     names[ids[0]] = correction.name
@@ -93,17 +105,23 @@ class SqlCorrections(SqlPart):
                     types[ids[0]] = correction.type
                 case "hide":
                     hidden.update(ids)
+                case "divide":
+                    named = frozenset(
+                        id_to_int(Document(uri, "").id) for uri in correction.documents
+                    )
+                    move = Move(named, others[0], correction.other_forms[0])
+                    moves[ids[0]] = (*moves.get(ids[0], ()), move)
+                    names.setdefault(others[0], correction.name)
                 case "remove_relation":
-                    others = list(map(id_to_int, correction.other_ids))
                     relation = relation_key(correction.relation)
                     removed.update((one, other, relation) for one in ids for other in others)
                     if correction.relation == CO_OCCURRENCE_RELATION:  # it has no direction
                         removed.update((other, one, relation) for one in ids for other in others)
-        return GraphRules(frozenset(hidden), frozenset(removed), names, types)
+        return GraphRules(frozenset(hidden), frozenset(removed), moves, names, types)
 
 
 @decodes("a correction")
 def _correction(body: str) -> Correction:
     fields = json.loads(body)
-    fields |= {name: tuple(fields[name]) for name in ("forms", "other_forms")}
+    fields |= {name: tuple(fields[name]) for name in ("forms", "other_forms", "documents")}
     return Correction(**fields)

@@ -206,8 +206,7 @@ def pack_outline(document: Document) -> bytes:
 @decodes("the outline of a document")
 def unpack_outline(data: bytes) -> Outline:
     """Return what `pack_outline` compressed."""
-    parts = json.loads(zlib.decompress(data))["parts"]
-    blocks, pages, times, boxes, links, anchors, styles = parts
+    blocks, pages, times, boxes, links, anchors, styles = json.loads(zlib.decompress(data))["parts"]
     return (
         _blocks(blocks),
         tuple(Page(label, start) for label, start in pages),

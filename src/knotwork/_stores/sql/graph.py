@@ -392,22 +392,22 @@ _SUPPORTED = """
     SELECT e.relation FROM rows($1, source, target, relation) CROSS JOIN edge e
     WHERE e.source = j.source AND e.target = j.target AND e.relation = j.relation
 """
-_DROP_MENTIONS = f"{delete_keys('mention', 'entity')} RETURNING {_COLUMNS['mention']}"
-_DROP_CONTRIBUTIONS = f"""
-    DELETE FROM contribution WHERE (source, target, relation) IN
-        (SELECT source, target, relation FROM rows($1, source, target, relation))
-    RETURNING {_COLUMNS["contribution"]}
-"""
-_TAKE_MENTIONS = f"{delete_keys('aside_mention', 'entity')} RETURNING {_COLUMNS['aside_mention']}"
-_TAKE_CONTRIBUTIONS = {
-    end: f"{delete_keys('aside_contribution', end)} RETURNING {_COLUMNS['aside_contribution']}"
-    for end in ("source", "target")
+_TAKE_BY_ENTITY = {
+    (table, end): f"{delete_keys(table, end)} RETURNING {_COLUMNS[table]}"
+    for table, end in (
+        *(("mention", "entity"), ("aside_mention", "entity")),
+        *(("aside_contribution", "source"), ("aside_contribution", "target")),
+    )
 }
-_TAKE_EDGES = f"""
-    DELETE FROM aside_contribution WHERE (source, target, relation) IN
-        (SELECT source, target, relation FROM rows($1, source, target, relation))
-    RETURNING {_COLUMNS["aside_contribution"]}
-"""
+_TAKE_BY_EDGE = {
+    table: f"""
+        DELETE FROM {table} WHERE (source, target, relation) IN
+            (SELECT source, target, relation FROM rows($1, source, target, relation))
+        RETURNING {_COLUMNS[table]}
+    """
+    for table in ("contribution", "aside_contribution")
+}
+_DOCUMENTS_OF = "SELECT c.id, c.document FROM keys($1) CROSS JOIN chunk c WHERE c.id = j.value"
 
 FormKey = tuple[int, str, str]
 """An entity, and one of its names with a type."""
@@ -448,28 +448,53 @@ class GraphChanges:
         self.weights[key] += sign * weight
 
 
+class Move(NamedTuple):
+    """Where some documents' mentions of an entity belong: to another one, with a normal form."""
+
+    documents: frozenset[int]
+    entity: int
+    normal_form: str
+
+
 @dataclass(frozen=True, slots=True)
 class GraphRules:
-    """What corrections change: ``hidden`` entities, ``removed`` edges, and the names and types that
-    they give entities.
+    """What corrections change: ``hidden`` entities, ``removed`` edges, ``moves`` of mentions from
+    entities to others that do not move, and the names and types that they give entities.
     """
 
     hidden: frozenset[int] = frozenset()
     removed: frozenset[EdgeKey] = frozenset()
+    moves: Mapping[int, Sequence[Move]] = field(default_factory=dict)
     names: Mapping[int, str] = field(default_factory=dict)
     types: Mapping[int, str] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
         """True if anything is set aside."""
-        return bool(self.hidden or self.removed)
+        return bool(self.hidden or self.removed or self.moves)
 
-    def removes(self, source: int, target: int, relation: int) -> bool:
-        """Return True if what chunks contribute to an edge is set aside."""
-        return (
-            source in self.hidden
-            or target in self.hidden
-            or (source, target, relation) in self.removed
-        )
+    def shown(self, row: Row, ends: int, document: int | None) -> Row | None:
+        """Return what the graph shows of a row of a document: the row itself, another or None.
+
+        It has one or two ``ends``, and at its end a normal form or the name of its relation.
+        """
+        for place in range(1, 1 + ends):
+            for move in self.moves.get(row[place], ()):
+                if document in move.documents:
+                    last = move.normal_form if ends == 1 else row[-1]
+                    row = (*row[:place], move.entity, *row[place + 1 : -1], last)
+        is_removed = ends > 1 and row[1:4] in self.removed
+        return None if is_removed or not self.hidden.isdisjoint(row[1 : 1 + ends]) else row
+
+    def changed(self, other: GraphRules) -> tuple[set[int], set[EdgeKey]]:
+        """Return the entities and the edges of which others show something else."""
+        entities, edges = {*self.hidden ^ other.hidden}, {*self.removed ^ other.removed}
+        ends = entities.union(*(edge[:2] for edge in edges))
+        for key in {*self.moves, *other.moves}:
+            moves = self.moves.get(key, ()), other.moves.get(key, ())
+            others = {move.entity for move in chain(*moves)}
+            if moves[0] != moves[1] or not others.isdisjoint(ends):
+                entities |= {key, *others}
+        return entities, edges
 
 
 class SqlGraph(SqlPart):
@@ -513,33 +538,36 @@ class SqlGraph(SqlPart):
             self._apply(changes)
 
     def refile(self, before: GraphRules, after: GraphRules) -> None:
-        """Set aside what chunks contribute to what is hidden or removed now; take back the rest.
+        """Take what chunks contribute to that of which rules show something else, and add it again.
 
         ``after`` are the rules of the open transaction. Entities get the names and types that they
         give.
         """
-        hidden = [*after.hidden - before.hidden]
-        removed = [*after.removed - before.removed]
-        if hidden:
-            removed += map(tuple, self._database.rows(_EDGES_AT, (hidden,)))
-        rows = self._database.rows(_ENTITIES, (hidden,)) if hidden else []
+        database, (changed, removed) = self._database, before.changed(after)
+        entities, edges = [*changed], [*removed]
+        if entities:
+            edges += map(tuple, database.rows(_EDGES_AT, (entities,)))
+        rows = database.rows(_ENTITIES, (entities,)) if entities else []
         forms = {key: form for key, _, form, *_ in rows}
-        names = self._relation_names(
-            {key for (key,) in self._database.rows(_SUPPORTED, (removed,))} if removed else ()
-        )
+        supported = database.rows(_SUPPORTED, (edges,)) if edges else []
+        names = self._relation_names({key for (key,) in supported})
         changes = self._changes()  # after all reads, which apply what was noted before
-        if removed:
-            relations = self._database.write(_DROP_CONTRIBUTIONS, (removed,))
-            for row in relations:
-                changes.relation(-1, *row[1:5])
-            rows = [(*row, names[row[3]]) for row in relations]
-            self._database.write_many(_SET_ASIDE["contribution"], rows)
-        if hidden:
-            mentions = self._database.write(_DROP_MENTIONS, (hidden,))
-            for _, entity, times, _, name, type_, _ in mentions:
-                changes.mention(-1, entity, times, name, type_)
-            rows = [(*row, forms[row[1]]) for row in mentions]
-            self._database.write_many(_SET_ASIDE["mention"], rows)
+        mentions, aside_mentions = (
+            database.write(_TAKE_BY_ENTITY[table, "entity"], (entities,)) if entities else []
+            for table in ("mention", "aside_mention")
+        )
+        relations, aside_relations = (
+            database.write(_TAKE_BY_EDGE[table], (edges,)) if edges else []
+            for table in ("contribution", "aside_contribution")
+        )
+        for end in ("source", "target") if entities else ():
+            aside_relations += database.write(
+                _TAKE_BY_ENTITY["aside_contribution", end], (entities,)
+            )
+        for _, entity, times, _, name, type_, _ in mentions:
+            changes.mention(-1, entity, times, name, type_)
+        for row in relations:
+            changes.relation(-1, *row[1:5])
         changes.renamed.update(
             key
             for old, new in ((before.names, after.names), (before.types, after.types))
@@ -547,14 +575,14 @@ class SqlGraph(SqlPart):
             if old.get(key) != new.get(key)
         )
         self._apply(changes)
-        shown, back = [*before.hidden - after.hidden], [*before.removed - after.removed]
-        taken = self._database.write(_TAKE_EDGES, (back,)) if back else []
-        if shown:
-            for sql in _TAKE_CONTRIBUTIONS.values():
-                taken += self._database.write(sql, (shown,))
-        mentions = self._database.write(_TAKE_MENTIONS, (shown,)) if shown else []
-        if mentions or taken:
-            self._add(mentions, taken)
+        moved = {row[:2] for _, row in self._by_rules(before, "mention", aside_mentions) if row}
+        mentions = [(*row, forms[row[1]]) for row in mentions if row[:2] not in moved]
+        moved = {
+            row[:4] for _, row in self._by_rules(before, "contribution", aside_relations) if row
+        }
+        relations = [(*row, names[row[3]]) for row in relations if row[:4] not in moved]
+        if mentions or relations or aside_mentions or aside_relations:
+            self._add([*mentions, *aside_mentions], [*relations, *aside_relations])
 
     def set_aside(self, chunk_ids: Collection[str]) -> tuple[list[Mention], list[Relation]]:
         """Return what corrections set aside of these chunks."""
@@ -585,10 +613,8 @@ class SqlGraph(SqlPart):
         changes, rules = self._changes(), self.rules()
         named: dict[tuple[int, ...], Row] = {}
         if rules:
-            mentions = self._put_aside("mention", mentions, lambda row: row[1] in rules.hidden)
-            relations = self._put_aside(
-                "contribution", relations, lambda row: rules.removes(*row[1:4])
-            )
+            mentions = self._put_aside(rules, "mention", mentions)
+            relations = self._put_aside(rules, "contribution", relations)
         for row in checked(mentions):
             known = changes.normal_forms.setdefault(row[1], row[-1])
             if known != row[-1]:
@@ -614,16 +640,23 @@ class SqlGraph(SqlPart):
         )
         self._apply(changes)
 
-    def _put_aside(
-        self, table: str, rows: Iterable[Row], is_aside: Callable[[Row], bool]
-    ) -> list[Row]:
-        """Store some rows aside, and return the others."""
-        aside: list[Row] = []
-        others: list[Row] = []
-        for row in checked(rows):
-            (aside if is_aside(row) else others).append(row)
+    def _put_aside(self, rules: GraphRules, table: str, rows: Iterable[Row]) -> list[Row]:
+        """Store aside the rows that rules change, and return what the graph shows of all."""
+        found = self._by_rules(rules, table, [*rows])
+        aside = [row for row, shown in found if row is not shown]
         self._database.write_many(_SET_ASIDE[table], aside)
-        return others
+        return [shown for _, shown in found if shown is not None]
+
+    def _by_rules(
+        self, rules: GraphRules, table: str, rows: Sequence[Row]
+    ) -> list[tuple[Row, Row | None]]:
+        """Return each row of a table with what the graph shows of it."""
+        ends = 1 if table == "mention" else 2
+        moving = {row[0] for row in rows if not rules.moves.keys().isdisjoint(row[1 : 1 + ends])}
+        found = self._database.rows(_DOCUMENTS_OF, ([*moving],)) if moving else []
+        documents: dict[int, int] = dict(found)
+        shown = rules.shown
+        return [(row, shown(row, ends, documents.get(row[0]))) for row in checked(rows)]
 
     def _drop_replaced(self, table: str, new: Mapping[tuple[int, ...], Row]) -> list[Row]:
         """Delete the stored rows that have the key of a new one, and return what is summed up."""

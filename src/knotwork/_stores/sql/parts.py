@@ -489,12 +489,9 @@ class SqlQuestions(SqlPart):
             self._database.write(self._REMOVE, (key_list(chunk_ids),))
 
 
-DECISION_COLUMNS = (
-    "d.first, d.second, d.verdict, d.source, d.reason, d.score, d.content_key, d.undone"
-)
+DECISION_COLUMNS = "d.first, d.second, d.verdict, d.source, d.reason, d.score, d.content_key"
 _BOTH_EXIST = "a.id = d.first AND b.id = d.second"
-_NOT_BY_PERSON = f"undone = 0 AND source <> '{PERSON_SOURCE}'"
-"""The decisions of indexing runs; see `SameAs.by_person`."""
+_NOT_BY_PERSON = f"source <> '{PERSON_SOURCE}'"
 
 
 class SqlResolutions(SqlPart):
@@ -522,7 +519,7 @@ class SqlResolutions(SqlPart):
     _TOUCHED = "SELECT entity FROM touched_entity ORDER BY entity"
     _PUT = upsert(
         "same_as",
-        *("first", "second", "verdict", "source", "reason", "score", "content_key", "undone"),
+        *("first", "second", "verdict", "source", "reason", "score", "content_key"),
         key=["first", "second"],
     )
     _REMOVE = "DELETE FROM same_as WHERE first = $1 AND second = $2"
@@ -591,7 +588,6 @@ def _row(decision: SameAs) -> tuple[int | str | bytes | float, ...]:
         pack_line(decision.reason),
         decision.score,
         decision.content_key,
-        int(decision.undone),
     )
 
 
@@ -603,7 +599,6 @@ def decision_of(
     reason: bytes,
     score: float,
     content_key: str,
-    undone: int,
 ) -> SameAs:
     """Return the decision in a row of `DECISION_COLUMNS`."""
     return SameAs(
@@ -614,7 +609,6 @@ def decision_of(
         unpack_line(reason),
         score,
         content_key,
-        bool(undone),
     )
 
 

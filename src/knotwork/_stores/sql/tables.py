@@ -102,7 +102,7 @@ CREATE TABLE entity_summary (
 );
 CREATE TABLE same_as (
     first INTEGER NOT NULL, second INTEGER NOT NULL, verdict TEXT NOT NULL, source TEXT NOT NULL,
-    reason BLOB NOT NULL, score REAL NOT NULL, content_key TEXT NOT NULL, undone INT NOT NULL,
+    reason BLOB NOT NULL, score REAL NOT NULL, content_key TEXT NOT NULL,
     PRIMARY KEY (first, second)
 ) WITHOUT ROWID;
 CREATE INDEX same_as_by_second ON same_as (second);
@@ -128,10 +128,6 @@ CREATE TABLE question (
     id INTEGER PRIMARY KEY, chunk INTEGER NOT NULL, ordinal INT NOT NULL, text BLOB NOT NULL
 );
 CREATE INDEX question_by_chunk ON question (chunk, ordinal);
-"""
-
-
-CORRECTION_TABLES = """
 CREATE TABLE correction (
     id INTEGER PRIMARY KEY, position INTEGER NOT NULL, entity INTEGER NOT NULL,
     form INTEGER NOT NULL, body TEXT NOT NULL, kept TEXT NOT NULL
@@ -152,11 +148,9 @@ CREATE TABLE aside_contribution (
 CREATE INDEX aside_contribution_by_edge ON aside_contribution (source, target, relation);
 CREATE INDEX aside_contribution_by_target ON aside_contribution (target);
 """
-"""The tables of corrections, which the second migration of each engine creates.
-
-``form`` is the key that the new name of a renamed entity has as a normal form. Contributions of
-hidden entities and removed relations are kept in the tables ``aside_``, with the names that hashes
-stand for.
+"""In a correction, ``form`` is the key that the new name of an entity has as a normal form. What
+chunks contribute and corrections change is kept as it is in the tables ``aside_``, with the names
+that hashes stand for.
 """
 
 
@@ -194,7 +188,7 @@ TABLE_COLUMNS = {
     name: _columns(body)
     for name, body in re.findall(
         r"CREATE TABLE (\w+) \(\n?(.*?)\)(?: WITHOUT ROWID| /\*.*?\*/)?;",
-        TABLES + CORRECTION_TABLES + _ENGINE_TABLES,
+        TABLES + _ENGINE_TABLES,
         re.DOTALL,
     )
 }

@@ -184,7 +184,12 @@ function useFound(text: string): Command[] {
       await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
       const params = { path: { workspace: here }, query: { name: text, limit: MOST_FOUND } };
       const [{ documents }, { entities }] = await Promise.all([
-        take(api.GET("/api/v1/workspaces/{workspace}/documents", { params, signal })),
+        take(
+          api.GET("/api/v1/workspaces/{workspace}/documents", {
+            params: { ...params, query: { ...params.query, state: "ready" } },
+            signal,
+          }),
+        ),
         take(api.GET("/api/v1/workspaces/{workspace}/entities", { params, signal })),
       ]);
       return [

@@ -21,7 +21,7 @@ type Details = Shapes["EntityDetails"];
 
 /** What is corrected; entities are given by their ids. */
 export type Change = Pick<Correction, "entity"> & { kind: Kind } & Partial<
-    Pick<Correction, "other" | "relation" | "name" | "type">
+    Pick<Correction, "other" | "relation" | "name" | "type" | "documents">
   >;
 
 type Correction = Shapes["CorrectionShape"];
@@ -31,6 +31,7 @@ const KINDS = [
   "rename",
   "merge",
   "split",
+  "divide",
   "retype",
   "hide",
   "add_relation",
@@ -46,16 +47,17 @@ export const isListOpen = signal(false);
 
 /** Make a correction, and show the graph as it is then. Throws ApiError. */
 export async function correct(change: Change): Promise<void> {
-  const body = { other: "", relation: "", name: "", type: "", ...change };
+  const body = { other: "", relation: "", name: "", type: "", documents: [], ...change };
   await take(api.POST(ALL, { params: { path: { workspace: workspace.value } }, body }));
   revision.value += 1;
   announce(t.value.graph.corrected);
   if (change.kind === "hide") ask({ focus: null });
 }
 
-async function undo(correction: string): Promise<void> {
-  const path = { workspace: workspace.value, correction };
+async function undo({ id, kind }: Correction): Promise<void> {
+  const path = { workspace: workspace.value, correction: id };
   await take(api.DELETE(ONE, { params: { path } }));
+  if (kind === "divide") ask({ focus: null });
   revision.value += 1;
   announce(t.value.graph.undone);
 }
@@ -66,7 +68,10 @@ export function CorrectionMenu({ entity }: { entity: Details }) {
   const words = t.value.graph;
   if (!mayWrite.value) return null;
   const offered = KINDS.filter(
-    (name) => name !== "remove_relation" && (name !== "split" || entity.names.length > 0),
+    (name) =>
+      name !== "remove_relation" &&
+      (name !== "split" || entity.names.length > 0) &&
+      (name !== "divide" || entity.sources_total > 1),
   );
   return (
     <>
@@ -109,6 +114,11 @@ export function CorrectionMenu({ entity }: { entity: Details }) {
   );
 }
 
+/** The titles of the documents that mention an entity, by URI. */
+function documentsOf({ sources }: Details): Map<string, string> {
+  return new Map(sources.map(({ document, title }) => [document, title || document]));
+}
+
 interface CorrectionDialogProps {
   kind: Kind;
   entity: Details;
@@ -121,16 +131,31 @@ function CorrectionDialog({ kind, entity, onClose }: CorrectionDialogProps) {
     kind === "rename" ? entity.name : kind === "retype" ? entity.type : "",
   );
   const [other, setOther] = useState(kind === "split" ? (entity.names[0] ?? "") : "");
-  const needsText = kind === "rename" || kind === "retype" || kind === "add_relation";
+  const [documents, setDocuments] = useState<readonly string[]>([]);
+  const path = { workspace: workspace.value, entity: entity.id };
+  const found = useLoaded(kind === "divide" ? entity.id : "", (signal) =>
+    take(
+      api.GET("/api/v1/workspaces/{workspace}/graph/entities/{entity}", {
+        params: { path, query: { relations: 0, sources: 50 } },
+        signal,
+      }),
+    ),
+  );
+  const isNamed = kind === "rename" || kind === "divide";
+  const needsText = isNamed || kind === "retype" || kind === "add_relation";
   const needsOther = kind === "merge" || kind === "split" || kind === "add_relation";
-  const isReady = (!needsText || text.trim() !== "") && (!needsOther || other !== "");
-  const field = kind === "rename" ? "name" : kind === "retype" ? "type" : "relation";
+  const isReady =
+    (!needsText || text.trim() !== "") &&
+    (!needsOther || other !== "") &&
+    (kind !== "divide" || documents.length > 0);
+  const field = isNamed ? "name" : kind === "retype" ? "type" : "relation";
   const save = async () => {
     await correct({
       kind,
       entity: entity.id,
       ...(needsText ? { [field]: text.trim() } : {}),
       ...(needsOther ? { other } : {}),
+      documents: [...documents],
     });
     onClose();
   };
@@ -170,6 +195,24 @@ function CorrectionDialog({ kind, entity, onClose }: CorrectionDialogProps) {
               </option>
             ))}
           </datalist>
+        )}
+        {kind === "divide" && (
+          <fieldset class="field">
+            <legend>{words.meantIn}</legend>
+            {[...documentsOf(found.data ?? entity)].map(([uri, title]) => (
+              <label key={uri} class="switch">
+                <input
+                  type="checkbox"
+                  checked={documents.includes(uri)}
+                  onChange={({ currentTarget }) => {
+                    const others = documents.filter((each) => each !== uri);
+                    setDocuments(currentTarget.checked ? [...others, uri] : others);
+                  }}
+                />
+                <span>{title}</span>
+              </label>
+            ))}
+          </fieldset>
         )}
         {kind === "split" && (
           <label class="field">
@@ -218,7 +261,7 @@ export function CorrectionList() {
               </span>
               {!correction.applied && <span class="small warn-text"> {say(correction.note)}</span>}
             </span>
-            {mayWrite.value && <Button onClick={() => undo(correction.id)}>{words.undo}</Button>}
+            {mayWrite.value && <Button onClick={() => undo(correction)}>{words.undo}</Button>}
           </li>
         ))}
       </ul>
@@ -233,6 +276,7 @@ function tell({ kind, entity, other, relation, name, type }: Correction): string
     rename: `${entity} → ${name}`,
     merge: `${entity} + ${other}`,
     split: `${entity} | ${other}`,
+    divide: `${entity} | ${name}`,
     retype: `${entity}: ${sayType(type)}`,
     add_relation: relates,
     remove_relation: relates,

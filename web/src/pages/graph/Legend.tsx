@@ -200,7 +200,7 @@ function DocumentFilter() {
         find={async (name, signal) => {
           const params = {
             path: { workspace: workspace.value },
-            query: { name, limit: 8, failed: false },
+            query: { name, limit: 8, state: "ready" as const },
           };
           const found = await take(
             api.GET("/api/v1/workspaces/{workspace}/documents", { params, signal }),

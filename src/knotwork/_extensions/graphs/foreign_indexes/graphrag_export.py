@@ -28,14 +28,7 @@ from knotwork._stores.base import Store
 from knotwork._text.names import normal_form
 from knotwork._text.token_counts import count_tokens
 from knotwork.errors import StoreBusy
-from knotwork.records import (
-    ENTITY_EDGES,
-    Community,
-    Edge,
-    EdgeType,
-    Entity,
-    Finding,
-)
+from knotwork.records import ENTITY_EDGES, Community, Edge, EdgeType, Entity, Finding
 
 if TYPE_CHECKING:
     import pyarrow as pa

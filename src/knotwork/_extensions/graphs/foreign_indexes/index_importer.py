@@ -46,11 +46,7 @@ from knotwork._indexing.communities.extractive_reports import (
 from knotwork._indexing.communities.index_reports import mark_current
 from knotwork._indexing.communities.stored_reports import publish_reports, put_missing_vectors
 from knotwork._indexing.description_vectors import embed_descriptions
-from knotwork._indexing.embedding import (
-    Embedding,
-    check_embedder,
-    check_not_switching,
-)
+from knotwork._indexing.embedding import Embedding, check_embedder, check_not_switching
 from knotwork._indexing.prepare import Prepared
 from knotwork._run import Progress, Steps, Verb
 from knotwork._stores.base import Store, require_communities, require_readings

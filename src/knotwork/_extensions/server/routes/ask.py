@@ -39,10 +39,10 @@ from knotwork._extensions.server.access import (
     require,
 )
 from knotwork._extensions.server.keys import AccessKey, KeyRole
+from knotwork._extensions.server.library import READING, files_being_read
 from knotwork._extensions.server.limits import Threads
 from knotwork._extensions.server.memories import check_room, known_facts, stored_facts
 from knotwork._extensions.server.observability import trace
-from knotwork._extensions.server.reading import READING, files_being_read
 from knotwork._extensions.server.responses import (
     EVENT_RESPONSES,
     EventStream,

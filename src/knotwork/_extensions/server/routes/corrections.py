@@ -9,7 +9,7 @@ from pydantic import Field
 
 from knotwork._extensions.graphs.shapes import CORRECTION, CORRECTION_LIST
 from knotwork._extensions.server.access import Caller, ReadWhole, Routes, WriteWorkspace
-from knotwork._extensions.server.schemas import RequestModel, Text
+from knotwork._extensions.server.schemas import MOST_NAMED, RequestModel, Text
 from knotwork._shapes.base import Json
 from knotwork.errors import NotFound, UnknownName
 
@@ -17,6 +17,7 @@ Kind = Literal[
     "rename",
     "merge",
     "split",
+    "divide",
     "retype",
     "hide",
     "show",
@@ -31,7 +32,8 @@ class CorrectionRequest(RequestModel):
     """Correct the graph by hand.
 
     Entities are given by name or id. A rename needs ``name``, a retype ``type``, a merge and a
-    split ``other``, relations ``relation`` and ``other``.
+    split ``other``, relations ``relation`` and ``other``. A divide gives the ``name`` of what
+    ``documents``, by their URIs, mean by the entity.
     """
 
     kind: Kind
@@ -40,6 +42,7 @@ class CorrectionRequest(RequestModel):
     relation: ShortText = ""
     name: ShortText = ""
     type: ShortText = ""
+    documents: list[str] = Field([], max_length=MOST_NAMED)
 
 
 router = Routes("graph")

@@ -11,11 +11,7 @@ from fastapi import File, Form, Path, Query, UploadFile
 from pydantic import Field
 
 from knotwork._extensions.server.access import ReadWorkspace, Routes, Server, WriteWorkspace
-from knotwork._extensions.server.job_runner import (
-    known_entries,
-    uploaded_files,
-    waiting_upload,
-)
+from knotwork._extensions.server.job_runner import known_entries, uploaded_files, waiting_upload
 from knotwork._extensions.server.job_store import Job
 from knotwork._extensions.server.library import (
     ATTENTION,
@@ -205,14 +201,8 @@ class ReindexRequest(RequestModel):
     budget: str = BUDGET_FIELD
 
 
-class DeleteRequest(RequestModel):
-    """Remove documents."""
-
-    documents: list[str] = Field(min_length=1, max_length=MOST_NAMED, description="URIs.")
-
-
-class DismissRequest(RequestModel):
-    """Take files out of those that need attention, until they change."""
+class NamedDocuments(RequestModel):
+    """Some documents."""
 
     documents: list[str] = Field(min_length=1, max_length=MOST_NAMED, description="URIs.")
 
@@ -337,47 +327,37 @@ def list_fields(workspace: ReadWorkspace) -> list[FieldInfo]:
 
 
 @router.get("/workspaces/{workspace}/documents")
-def list_documents(  # noqa: PLR0913, PLR0917  one parameter a query
+def list_documents(
     workspace: ReadWorkspace,
     start: Annotated[int, Query(ge=0, le=10**9)] = 0,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
-    failed: Annotated[bool | None, Query(description="Only failed ones, or only others.")] = None,
-    prefix: Annotated[str, Query(max_length=1_000, description="Prefix of URIs.")] = "",
     name: Annotated[
         str, Query(max_length=1_000, description="Part of titles or URIs, ignoring case.")
     ] = "",
     tag: Annotated[str, Query(max_length=500)] = "",
     where: Annotated[str, Query(max_length=MOST_FILTER_CHARACTERS, description="A filter.")] = "",
     state: Annotated[
-        Literal["any", "ready", "waiting", "failed", "refused", "attention"] | None,
-        Query(description='With it, files that wait or were refused too; "any" for all.'),
-    ] = None,
+        Literal["any", "ready", "waiting", "failed", "refused", "attention"],
+        Query(description="Only these: ready, not read yet, not readable, not stored …"),
+    ] = "any",
     sort: Annotated[
         str, Query(max_length=20, description="Such as title, or -size for the largest first.")
     ] = "uri",
 ) -> Annotated[Json, DOCUMENT_LIST]:
-    """List documents by URI, including files that could not be read, with the reason."""
+    """List documents and files that wait or could not be read, the latter with the reason."""
     store = workspace.base.store
-    files = list_files(workspace, whole=state is not None and not workspace.is_part)
+    files = list_files(workspace)
     counts = Counter(map(attrgetter("state"), files))
     counts[ATTENTION] = sum(f.needs_attention for f in files if f.state in (FAILED, REFUSED_STATE))
     wanted = name.casefold()
-    condition = read_filter(where)
-    found = files
-    if prefix or wanted:
-        found = [
-            file
-            for file in files
-            if file.uri.startswith(prefix)
-            and (wanted in file.uri.casefold() or wanted in file.title.casefold())
-        ]
-    if failed is not None:
-        found = [file for file in found if failed == bool(file.error)]
-    if state is not None and state != "any":
-        found = [file for file in found if file.is_in(state)]
-    if tag:
-        found = [file for file in found if tag in file.tags]
-    if condition is not None:
+    found = [
+        file
+        for file in files
+        if (wanted in file.uri.casefold() or wanted in file.title.casefold())
+        and (state == "any" or file.is_in(state))
+        and (not tag or tag in file.tags)
+    ]
+    if (condition := read_filter(where)) is not None:
         among = require_fields(store).select(condition).documents
         found = [file for file in found if file.id in among]
     column = sort.removeprefix("-")
@@ -408,14 +388,12 @@ def edit_document(
     values = {field: getattr(asked, field) for field in asked.model_fields_set}
     if asked.tags is not None:
         values["tags"] = ", ".join(asked.tags)
-    for uri in (entry.uri for entry in workspace.base.documents() if entry.document_id == document):
-        workspace.base.edit_metadata(uri, values)
-        return show_document(workspace, document)
-    raise _unknown_document(document)
+    workspace.base.edit_metadata(find_document(workspace, document).uri, values)
+    return show_document(workspace, document)
 
 
 @router.post("/workspaces/{workspace}/documents/dismiss")
-def dismiss_files(workspace: WriteWorkspace, asked: DismissRequest) -> list[str]:
+def dismiss_files(workspace: WriteWorkspace, asked: NamedDocuments) -> list[str]:
     """Take files out of those that need attention, and return their URIs.
 
     Refused files are forgotten. Failed ones come back when they change, or fail otherwise.
@@ -457,16 +435,14 @@ def list_contents(workspace: ReadWorkspace, document: DocumentId) -> Annotated[J
 @router.delete("/workspaces/{workspace}/documents/{document}", status_code=202)
 def delete_document(server: Server, workspace: WriteWorkspace, document: DocumentId) -> Job:
     """Start a job that removes a document, and its file if it was uploaded."""
-    for entry in workspace.base.documents():
-        if Document(entry.uri, "").id == document:
-            uploaded_files(workspace, [entry])
-            arguments = {"documents": [entry.uri]}
-            return server.jobs.submit(workspace.name, "delete", arguments)
-    raise _unknown_document(document)
+    uris = [e.uri for e in workspace.base.documents() if Document(e.uri, "").id == document]
+    if not uris:
+        raise _unknown_document(document)
+    return delete_documents(server, workspace, NamedDocuments(documents=uris))
 
 
 @router.post("/workspaces/{workspace}/documents/delete", status_code=202)
-def delete_documents(server: Server, workspace: WriteWorkspace, asked: DeleteRequest) -> Job:
+def delete_documents(server: Server, workspace: WriteWorkspace, asked: NamedDocuments) -> Job:
     """Start a job that removes several documents."""
     waiting = [uri for uri in asked.documents if waiting_upload(workspace, uri)]
     entries = known_entries(workspace, [uri for uri in asked.documents if uri not in waiting])

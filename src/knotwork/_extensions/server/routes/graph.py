@@ -41,12 +41,7 @@ from knotwork._indexing.communities.index_reports import Topic, topics_within
 from knotwork._indexing.resolution.resolver import SameNames
 from knotwork._knowledge_base import KnowledgeBase
 from knotwork._retrieval.chunk_entities import read_merged_entities, read_merged_entities_of
-from knotwork._retrieval.entity_lookup import (
-    Dossier,
-    DossierPassage,
-    find_supports,
-    read_dossier,
-)
+from knotwork._retrieval.entity_lookup import Dossier, DossierPassage, find_supports, read_dossier
 from knotwork._shapes.base import Json, Shape, View, typed
 from knotwork._shapes.results import PATH
 from knotwork._stores.base import LedgerEntry, Store
@@ -547,7 +542,7 @@ PART = Shape(
     "ids of those that were asked for by another one.",
     entities=PLACES.json,
     merged=dict[str, str],
-    **typed(int, "entities_total edges_total co_occurrences"),
+    **typed(int, "entities_total co_occurrences"),
     edges=EDGES.json,
 )
 OVERVIEW = Shape(
@@ -566,23 +561,23 @@ ROW = View(
     "RelationRow",
     Edge,
     "A relation of an entity; ``forward`` is true if the entity is its source.",
-    "relation forward other other_name other_type weight stated",
+    "relation forward other other_name weight stated",
     forward=bool,
-    **typed(str, "other other_name other_type"),
+    **typed(str, "other other_name"),
     stated=STATED.json | None,
 )
 DOSSIER = Shape(
     "EntityDetails",
     Dossier,
     "The details of an entity; ``x`` and ``y`` are null if it is not on the map.",
-    "id=entity.id name=entity.name type names description description_source x y "
-    "communities relations relations_total sources=passages sources_total",
+    "id=entity.id name=entity.name type names description x y communities relations "
+    "sources=passages sources_total",
     type=str,
     names=list[str],
     **typed(float | None, "x y"),
     communities=ANCESTOR.many,
     relations=ROW.many,
-    **typed(int, "relations_total sources_total"),
+    sources_total=int,
     sources=list[DossierPassage],
 )
 FOUND = Shape(
@@ -725,7 +720,6 @@ def show_entity(
                     forward=forward,
                     other=drawn.canonical.get(other.id, other.id),
                     other_name=other.name,
-                    other_type=other.type,
                     stated=stated,
                 )
             )
@@ -749,9 +743,6 @@ def show_entity(
             if key in found
         ],
         relations=rows,
-        relations_total=len(rows)
-        if place is None
-        else max(len(rows), len(drawn.edges_at([place]))),
         sources=list(passages.values())[:sources],
         sources_total=sum(one.entity.chunk_count for one in dossiers),
     )
@@ -970,7 +961,6 @@ class _View:
                 relations=[drawn.relations[name] for name in names],
                 anchors=[drawn.entity_id(entity) for entity in list(places)[len(chosen) :]],
             ),
-            edges_total=len(found),
         )
 
     def _mask(self, places: Sequence[int] | Ints) -> Mask:

@@ -15,15 +15,15 @@ from knotwork._extensions.server.threads import (
     MOST_TURNS,
     Thread,
     ThreadsOfKey,
-    ThreadTurn,
     as_markdown,
 )
-from knotwork._shapes.base import Json, Shape
+from knotwork._shapes.base import Json, Shape, typed
 
 TURN = Shape(
     "ThreadTurnShape",
-    ThreadTurn,
+    None,
     "A question, how it was understood, and its answer as …/ask returns it.",
+    **typed(str, "question understood"),
     answer=dict[str, Any],
 )
 THREAD = Shape("ThreadShape", Thread, "A thread.", "id title turns updated", turns=TURN.many)
@@ -49,12 +49,12 @@ class GivenThread(RequestModel):
     title: str | None = Field(None, max_length=LONGEST_TITLE)
     turns: list[GivenTurn] | None = Field(None, max_length=MOST_TURNS)
 
-    def given_turns(self) -> list[ThreadTurn] | None:
+    def given_turns(self) -> list[Json] | None:
         """Return the turns to store, None if none are given."""
         if self.turns is None:
             return None
         return [
-            ThreadTurn(turn.question, turn.understood or turn.question, turn.answer)
+            {**turn.model_dump(), "understood": turn.understood or turn.question}
             for turn in self.turns
         ]
 

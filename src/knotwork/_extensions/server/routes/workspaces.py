@@ -64,7 +64,6 @@ DETAILS = Shape(
     **typed(str, "name title role"),
     model=Annotated[str, "The language model for indexing; empty for none."],
     tier=Annotated[str, "The default tier: how much the model does."],
-    **typed(bool, "has_communities is_busy"),
 )
 WorkspaceJson = Annotated[Json, WORKSPACE]
 
@@ -105,8 +104,6 @@ def describe_workspace(
         role=_role_of(key, server),
         model="" if model == NO_CHAT_MODEL else model,
         tier=workspace.base.settings.llm.tier,
-        has_communities=workspace.base.communities.is_current(),
-        is_busy=server.jobs.is_busy(workspace.name),
     )
 
 
