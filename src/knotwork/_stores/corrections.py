@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
-from knotwork._stores.base import Store
+from knotwork._stores.base import LedgerEntry, Store
 from knotwork.records import Correction
 
 CORRECTION_KINDS: Mapping[str, tuple[str, ...]] = {
@@ -18,6 +18,9 @@ CORRECTION_KINDS: Mapping[str, tuple[str, ...]] = {
     "remove_relation": ("relation", "other"),
 }
 """What each kind of correction says beside its entity, in the order of a command."""
+
+CORRECTION_URI = "correction:"
+"""The uris of the documents of stated relations begin so; it is also the root of them all."""
 
 SHOW = "show"
 """Undoes the correction that hides an entity; it is not recorded itself."""
@@ -62,3 +65,11 @@ def former_names_of(corrections: Iterable[Correction], kind: str = "rename") -> 
 def entity_text(name: str, former: str | None) -> str:
     """Return the text by which an entity is found: its name, and the former one if it has one."""
     return f"{name} {former}" if former else name
+
+
+def listed_entries(store: Store) -> Iterator[LedgerEntry]:
+    """Yield the entries of the sources that people gave, by uri.
+
+    A relation that somebody stated stands in a document of its own, which nobody gave.
+    """
+    return (entry for entry in store.ledger.entries() if entry.root != CORRECTION_URI)

@@ -33,7 +33,7 @@ def files_being_read(server: Service, workspace: Workspace) -> Json | None:
     ]
     if not jobs or isinstance(workspace, ReadableWorkspace):
         return None
-    entries = list(workspace.base.store.ledger.entries())
+    entries = workspace.base.documents()
     known = {Path(entry_path(entry)) for entry in entries}
     known |= {archive for path in known if (archive := enclosing_archive(path)) is not None}
     uploads = workspace.uploads.absolute()
