@@ -5,10 +5,11 @@ Files may be hostile: `run` is a task for a worker process, with its limits of m
 
 from __future__ import annotations
 
+import re
 import struct
 import unicodedata
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from itertools import islice, takewhile
 from operator import eq
@@ -214,7 +215,8 @@ def find_parts(page: str, text: str, start: int, end: int) -> list[tuple[int, in
     while at < end:
         seed = text[at : min(at + _SEED, end)]
         best = (0, 0, 0)
-        for place in islice(_places(page, seed), _MOST_PLACES):
+        every = (m.start() for m in re.finditer(f"(?={re.escape(seed)})", page))
+        for place in islice(every, _MOST_PLACES):
             above, before = page[max(0, place - _CONTEXT) : place], text[max(0, at - _CONTEXT) : at]
             left = _common(above[::-1], before[::-1])
             right = _common(page[place : place + end - at + _CONTEXT], text[at:])
@@ -228,13 +230,6 @@ def find_parts(page: str, text: str, start: int, end: int) -> list[tuple[int, in
         found.append((place - back, place + after - at))
         at = known = after
     return found
-
-
-def _places(page: str, seed: str) -> Iterator[int]:
-    place = page.find(seed)
-    while place >= 0:
-        yield place
-        place = page.find(seed, place + 1)
 
 
 def _common(one: str, other: str) -> int:

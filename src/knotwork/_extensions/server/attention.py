@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Collection, Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from knotwork._durable_files import replace_file
-from knotwork._extensions.server.private_files import FILE_MODE, make_private_folder
+from knotwork._extensions.server.private_files import read_object, write_object
 from knotwork._stores.base import LedgerEntry
 
 _MOST_REFUSED = 1_000
@@ -67,16 +65,11 @@ class Attention:
             self._write({"refused": kept, "dismissed": {**found["dismissed"], **versions}})
 
     def _read(self) -> dict[str, Any]:
-        try:
-            found: dict[str, Any] = json.loads(self._path.read_text("utf-8"))
-        except (OSError, ValueError):
-            found = {}
+        found = read_object(self._path)
         return {"refused": found.get("refused", []), "dismissed": found.get("dismissed", {})}
 
     def _write(self, found: Mapping[str, Any]) -> None:
-        make_private_folder(self._path.parent)
-        with replace_file(self._path, mode=FILE_MODE) as stream:
-            stream.write(json.dumps(found, ensure_ascii=False).encode("utf-8", "replace"))
+        write_object(self._path, found)
 
 
 def version_of(entry: LedgerEntry) -> list[Any]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
 import secrets
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
+from knotwork._durable_files import replace_file
 from knotwork.errors import ConfigError
 
 FILE_MODE = 0o600
@@ -48,3 +51,19 @@ def make_private_folder(path: Path) -> None:
     for folder in (*reversed(path.parents), path):
         if not folder.is_dir():
             folder.mkdir(mode=FOLDER_MODE, exist_ok=True)
+
+
+def read_object(path: Path) -> dict[str, Any]:
+    """Return the JSON object of a file; an empty one without the file, or if it is damaged."""
+    try:
+        found = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def write_object(path: Path, values: Mapping[str, Any]) -> None:
+    """Replace a file by a JSON object; its folder is made. Raises OSError."""
+    make_private_folder(path.parent)
+    with replace_file(path, mode=FILE_MODE) as file:
+        file.write(json.dumps(values, ensure_ascii=False).encode("utf-8", "replace"))
