@@ -21,6 +21,7 @@ _AUXILIARIES = "do does did can could should will would must may might shall"
 _DO = frozenset(_AUXILIARIES.split())
 _OPENS_ASKED = frozenset(["which", "what", "whose", "how", "many", "much"])
 _WHO = frozenset(["who", "what"])
+_SUBJECTS = frozenset(["i", "you", "he", "she", "it", "we", "they"])
 _AMOUNTS = "many much long often large big old far high deep soon fast wide tall few early late"
 _FUNCTION = (
     word_set("en", "stop_words")
@@ -33,7 +34,7 @@ _FUNCTION = (
 ) - _DETERMINERS
 _VERBS = word_set("en", "never_inside_terms")
 _WORDLIKE = re.compile(r"[^\W_]|[-/]\w")
-_PARTICIPLE = re.compile(r"[a-z]+(?:ed|en|wn)")
+_PARTICIPLE = re.compile(r"[a-z]+(?:ed|en|wn|rn|lt|ilt|ught)")
 _NOUN = re.compile("^(?:n|vn|an|[bsftjl]$|eng|m|q)")
 _LONGEST = 60
 
@@ -159,6 +160,9 @@ def _bare(words: _Words) -> _Words:
 def _parts(run: _Run, *, has_verb: bool) -> Iterator[tuple[_Words, bool]]:
     """Yield the phrases of a run, and whether each is asked for."""
     words, bare = run.words, _bare(run.words)
+    if run.before == "how" or (run.waits == "do" and run.before in _SUBJECTS):
+        yield words[1:], False  # behind "heavy" and "install"
+        return
     if run.before in _OPENS_ASKED and bare == words:
         if run.behind in _BE | _DO or (len(words) == 1 and run.before != "what"):
             yield words, True

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property, lru_cache
@@ -540,13 +540,21 @@ class ConversationTurn:
             return ""
         if reading_of(self.question).asks_who:
             other = self.told_names
-            persons = [name for name in other if _may_be("person", name)]
+            persons = [name for name in other if _may_be_person(name)]
             return next((name.name for name in (*persons, *other)), "")
         asked = self.asked_noun
         if words["organization"].search(asked) or words["place"].search(asked):
             return found[0].name
         is_sure = len(found) == 1 and not words["quantity"].search(self.question)
         return found[0].name if is_sure and len(self.answer) <= _SHORT_ANSWER else ""
+
+    @cached_property
+    def persons(self) -> frozenset[str]:
+        """The names that must be those of persons."""
+        typed = [n.name for n in (*self.names, *self.answer_names) if n.type == "PERSON"]
+        asks_who = reading_of(self.question).asks_who
+        defined = [name.name for name in self.names[:1]] if self._defines() else []
+        return frozenset([*typed, *([self.asked_name, *defined] if asks_who else [])]) - {""}
 
     @property
     def told_names(self) -> list[SpokenName]:
@@ -822,7 +830,13 @@ def _antecedents(pronoun: Pronoun, turns: Sequence[ConversationTurn]) -> Iterato
                 for text in (turn.answer, turn.question):
                     yield from (text[start:end] for start, end in _times(text)[:1])
             else:
-                yield from _named_by(noun, turn) if kind == "named" else _referents(kind, turn)
+                persons = _persons_of(turns)
+                named = _named_by(noun, turn) if kind == "named" else None
+                yield from named or _referents(kind, turn, persons)
+
+
+def _persons_of(turns: Sequence[ConversationTurn]) -> frozenset[str]:
+    return frozenset(chain.from_iterable(turn.persons for turn in turns))
 
 
 def _find_persons(turns: Sequence[ConversationTurn]) -> Iterator[str]:
@@ -831,18 +845,18 @@ def _find_persons(turns: Sequence[ConversationTurn]) -> Iterator[str]:
     for turn in reversed(turns):
         asks = bool(turn.asked_name)
         both = (turn.told_names, turn.names) if asks else (turn.names, turn.told_names)
-        known += (name for name in chain(*both) if _may_be("person", name))
-    asked = {turn.asked_name for turn in turns if reading_of(turn.question).asks_who}
-    yield from (n.name for n in known if n.type == "PERSON" or n.name in asked)
+        known += (name for name in chain(*both) if _may_be_person(name))
+    yield from (name.name for name in known if name.name in _persons_of(turns))
     for turn in turns[-1:]:
-        persons = (name for name in turn.answer_names if _may_be("person", name))
+        persons = (name for name in turn.answer_names if _may_be_person(name))
         if reading_of(turn.question).asks_who and not any(persons):
             yield from _referents("topic", turn)  # nobody knows who that is
     yield from (name.name for name in known)
 
 
+_ENGLISH = frozenset(["whole", "one"])
 _ORDERS = {
-    "thing": "asked topic one name phrase place told",
+    "thing": "asked topic one noun name phrase place told",
     "that": "asked topic one name phrase place told",
     "any": "asked topic name phrase place told",
     "place": "name told",
@@ -855,34 +869,41 @@ a place, and a name of the answer; what is "meant" is asked for by all that the 
 """
 
 
-def _referents(kind: str, turn: ConversationTurn) -> Iterator[str]:
-    """Yield what a turn speaks of and a pronoun of a kind may stand for, the likeliest first."""
+def _referents(
+    kind: str, turn: ConversationTurn, others: Collection[str] = ()
+) -> Iterator[str]:
+    """Yield what a turn speaks of and a pronoun of a kind may stand for, the likeliest first.
+
+    It stands for none of the ``others``.
+    """
     is_chinese, asked = HAN_CHARACTER.search(turn.question) is not None, turn.asked_name
-    persons = [n.name for n in turn.names if n.type == "PERSON" and kind != "topic"]
-    own = [name for name in turn.names if _may_be(kind, name)]
-    told = [name for name in turn.answer_names if _may_be(kind, name)]
-    places = [n.name for n in (*own, *told) if n.type == "PLACE" and kind not in ("topic", "place")]
+    own = [name.name for name in turn.names if name.name not in others]
+    told = [name.name for name in turn.answer_names if name.name not in others]
+    is_placed = kind in ("topic", "place")
+    typed = {n.name for n in (*turn.names, *turn.answer_names) if n.type == "PLACE"}
+    places = [] if is_placed else [name for name in (*own, *told) if name in typed]
     phrases = noun_phrases(turn.question) if is_chinese else _things(turn.question)
-    things = [p for p in phrases if not any(person in p.text for person in persons)]
+    things = [p for p in phrases if not any(other in p.text for other in others)]
     if kind == "any":
         things.sort(key=lambda thing: (not _is_plural(thing), thing.start))
     if kind == "thing" and not turn.asks_for_one():
         asked = ""
-    whole = (p.text for p in things if any(n.name != p.text and n.name in p.text for n in own))
-    one = (p.text for p in things if _is_specific(p) and not _is_plural(p) and "'s " not in p.text)
-    roles = {
+    noun = turn.asked_noun if kind == "thing" and not is_chinese else ""
+    one = (p for p in things if _is_specific(p) and not _is_plural(p) and "'s " not in p.text)
+    roles: dict[str, Iterable[str]] = {
         "asked": [asked],
         "meant": [asked] if is_chinese and turn.is_description() else [],
-        "topic": [] if turn.topic in persons else [turn.topic],
-        "whole": [] if is_chinese else whole,
-        "one": [] if is_chinese else one,
-        "name": [name.name for name in own if name.name not in places],
-        "phrase": [p.text for p in things if p.text not in places],
+        "topic": [] if turn.topic in others else [turn.topic],
+        "whole": (p.text for p in things if any(n != p.text and n in p.text for n in own)),
+        "one": (p.text for p in one),
+        "noun": [f"the {noun}"] if noun and not noun.endswith("s") else [],
+        "name": (name for name in own if name not in places),
+        "phrase": (p.text for p in things if p.text not in places),
         "place": places,
-        "told": [name.name for name in told if name.name not in places],
+        "told": (name for name in told if name not in places),
     }
-    found = chain.from_iterable(roles[role] for role in _ORDERS[kind].split())
-    yield from dict.fromkeys(filter(None, found))
+    order = (role for role in _ORDERS[kind].split() if not (is_chinese and role in _ENGLISH))
+    yield from dict.fromkeys(filter(None, chain.from_iterable(map(roles.__getitem__, order))))
 
 
 def _named_by(noun: str, turn: ConversationTurn) -> Iterator[str]:
@@ -896,10 +917,7 @@ def _named_by(noun: str, turn: ConversationTurn) -> Iterator[str]:
     yield from (p.text for p in _things(turn.question) if stems & set(content_terms(p.head)))
 
 
-def _may_be(kind: str, name: SpokenName) -> bool:
-    """Return True if a pronoun of a kind may stand for a name."""
-    if kind != "person":
-        return kind in ("any", "topic") or name.type != "PERSON"
+def _may_be_person(name: SpokenName) -> bool:
     text, words = name.name, _words_of(name.name)
     is_word = text.isascii() and text.islower() and " " not in text
     is_other = is_word or words["organization"].search(text) or words["place"].search(text)
