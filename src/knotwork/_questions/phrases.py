@@ -21,7 +21,7 @@ _AUXILIARIES = "do does did can could should will would must may might shall"
 _DO = frozenset(_AUXILIARIES.split())
 _OPENS_ASKED = frozenset(["which", "what", "whose", "how", "many", "much"])
 _WHO = frozenset(["who", "what"])
-_SUBJECTS = frozenset(["i", "you", "he", "she", "it", "we", "they"])
+_SUBJECTS = frozenset(["i", "you", "he", "she", "it", "we", "they", "that", "this", "there"])
 _AMOUNTS = "many much long often large big old far high deep soon fast wide tall few early late"
 _FUNCTION = (
     word_set("en", "stop_words")

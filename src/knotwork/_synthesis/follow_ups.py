@@ -622,7 +622,7 @@ def _find_items(question: str, answer: str, names: Sequence[SpokenName]) -> tupl
             return before[0].text, behind[0].text
     if len(listed := _LISTED.findall(answer)) > 1:
         return tuple(re.split(r"[:：,，.。(（]|\s[–—-]\s", item)[0].strip() for item in listed)
-    for text in (answer, question):
+    for text in (question, answer):
         found = _joined(text)
         if len(found) > 1:
             return found
@@ -762,7 +762,7 @@ class Pronoun(NamedTuple):
 
 
 _OWN = "_own"
-"""The end of the name of a group of possessive pronouns; the names begin with their kind."""
+"""The end of the name of a group of possessive pronouns; names of groups begin with their kind."""
 _NO_PERSONS = frozenset(
     {"PLACE", "ORGANIZATION", "DATE", "NUMBER", "WORK", "IDENTIFIER", "EVENT", "PRODUCT"}
 )
@@ -782,7 +782,7 @@ def find_pronoun(question: str) -> Pronoun | None:
             if noun and language is CHINESE:  # as many characters as are a word
                 end = match.start("noun") + segment(simple[match.start("noun") :])[0].end
                 noun = simple[match.start("noun") : end]
-            return Pronoun(group.removesuffix(_OWN), start, end, group.endswith(_OWN), noun)
+            return Pronoun(group.partition("_")[0], start, end, group.endswith(_OWN), noun)
     return None
 
 
