@@ -310,6 +310,9 @@ def _ask_more(text: str, asked: re.Match[str] | None, follow_up: _FollowUp) -> s
     return f"{text[:end]} else{text[end:]}"
 
 
+_ASKED_NOUN = re.compile(r"(?:which|what|whose) (.+)", re.IGNORECASE)
+
+
 def _ask_english(wh: str, text: str, asked: re.Match[str] | None, name: str) -> str:
     """Return a question with other words that ask; ``name`` answered it if that asks for one."""
     words = ENGLISH.follow_ups
@@ -317,6 +320,9 @@ def _ask_english(wh: str, text: str, asked: re.Match[str] | None, name: str) -> 
         return f"{wh[:1].upper()}{wh[1:]}: {text}"
     if asked["yes"]:
         return f"{wh} {asked['yes'].lower()} {text[asked.start('of') :]}"
+    noun = _ASKED_NOUN.match(asked["wh"] or asked["who"])
+    if noun and not name and not words["quantity"].search(noun[1]):
+        name = f"the {noun[1]}"
     if asked["who"]:
         subject = name or ("someone" if asked["who"].lower() == "who" else "something")
         was = "was" if words["past"].search(asked["does"]) else "is"
