@@ -43,8 +43,8 @@ LONGEST_FOLLOW_UP = 400
 _FEW_WORDS, _FEW_CHARACTERS, _FEW_ASKED = 7, 16, 4
 _MOST_READINGS = 6
 _MOST_TOPICS = 3
-_TOLERANCE = 0.25
-"""How much less support a likelier reading may have."""
+_STEP = 0.05
+"""How much more support a reading needs than the likelier one before it."""
 
 
 class RewrittenQuestion(NamedTuple):
@@ -81,9 +81,8 @@ def rewrite_follow_up(
     said = [turn for turn in turns if turn.question or turn.answer]
     readings = list(dict.fromkeys(_read(follow_up, said)))[:_MOST_READINGS]
     if len(readings) > 1 and support is not None:
-        values = [support(text) for text in readings]
-        least = max(values) - _TOLERANCE
-        readings = [text for text, value in zip(readings, values, strict=True) if value >= least]
+        values = [support(text) - _STEP * place for place, text in enumerate(readings)]
+        readings = [readings[values.index(max(values))]]
     return RewrittenQuestion(readings[0] if readings else question, note)
 
 
