@@ -492,6 +492,8 @@ ANSWER_CHARACTERS = 600
 ANSWER_NAMES = 8
 _SHORT_ANSWER = 150
 """Characters of an answer that hardly says more than what is asked for."""
+_FEW_TIMES = 4
+"""How much longer an answer may be than the name that is all that it says."""
 _LONGEST_TOPIC = 8
 """Words before a colon that are the topic of a question."""
 _CITATION_MARK = re.compile(r"\s*\[M?\d+\](?:\([^)]*\))?")
@@ -550,8 +552,9 @@ class ConversationTurn:
         asked = self.asked_noun
         if words["organization"].search(asked) or words["place"].search(asked):
             return found[0].name
+        longest = _SHORT_ANSWER if asked else _FEW_TIMES * len(found[0].name)
         is_sure = len(found) == 1 and not words["quantity"].search(self.question)
-        return found[0].name if is_sure and len(self.answer) <= _SHORT_ANSWER else ""
+        return found[0].name if is_sure and len(self.answer) <= longest else ""
 
     @cached_property
     def persons(self) -> frozenset[str]:
