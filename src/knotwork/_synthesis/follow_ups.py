@@ -210,6 +210,7 @@ class _FollowUp:
 
 
 _PREPOSITIONS = word_set("en", "prepositions")
+_AROUND = _PREPOSITIONS - {"of", "to", "for", "about"}
 _DEFINING = _PREPOSITIONS | {"that", "which", "who"}
 
 
@@ -470,7 +471,7 @@ def _things(question: str) -> Iterator[Phrase]:
 
     def unlikelihood(phrase: Phrase) -> tuple[bool, bool, bool]:
         is_one = _is_specific(phrase) and not _is_plural(phrase)
-        return phrase.asked, not is_one, _before(phrase, question) in _PREPOSITIONS
+        return phrase.asked, not is_one, _before(phrase, question) in _AROUND
 
     for phrase in sorted(noun_phrases(question), key=unlikelihood):
         whole = _with_tail(phrase, question)
@@ -897,7 +898,8 @@ def _referents(
     if kind == "thing" and not turn.asks_for_one():
         asked = ""
     noun = turn.asked_noun if kind == "thing" and not is_chinese else ""
-    one = (p for p in things if _is_specific(p) and not _is_plural(p) and "'s " not in p.text)
+    led = (p for p in things if _before(p, turn.question) not in _AROUND)
+    one = (p for p in led if _is_specific(p) and not _is_plural(p) and "'s " not in p.text)
     roles: dict[str, Iterable[str]] = {
         "asked": [asked],
         "meant": [asked] if is_chinese and turn.is_description() else [],
