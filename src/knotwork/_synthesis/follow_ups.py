@@ -391,11 +391,12 @@ def _replace_part(text: str, follow_up: _FollowUp, last: ConversationTurn) -> It
     part, topic = follow_up.rest, next(_referents("topic", last), "")
     fits = [(_fit(slot, part, follow_up.named, last), slot) for slot in _slots(text, last)]
     fits.sort(key=lambda fit: -fit[0])
-    slots = [slot for fit, slot in fits if fit >= _FITS][:2]
-    if not slots and topic and topic not in part:
-        yield _behind(topic, part)
-    for slot in slots or [slot for _, slot in fits[:1]]:
-        yield f"{text[: slot.start]}{part}{text[slot.end :]}"
+    alike = [slot for fit, slot in fits if fit >= _FITS][:2]
+    slots = alike or [slot for _, slot in fits[:1]]
+    changed = [f"{text[: slot.start]}{part}{text[slot.end :]}" for slot in slots]
+    continued = [_behind(topic, part)] if topic and topic not in part and not alike else []
+    is_attribute = follow_up.is_chinese and not follow_up.named
+    yield from (*continued, *changed) if is_attribute else (*changed, *continued)
     if not topic and not fits:
         yield _added(part, text)
 
