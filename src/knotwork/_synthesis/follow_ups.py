@@ -395,6 +395,8 @@ def _replace_part(text: str, follow_up: _FollowUp, last: ConversationTurn) -> It
     slots = alike or [slot for _, slot in fits[:1]]
     changed = [f"{text[: slot.start]}{part}{text[slot.end :]}" for slot in slots]
     continued = [_behind(topic, part)] if topic and topic not in part and not alike else []
+    if _class_of(part, set()) in ("place", "time") and not alike:
+        continued = [_added(part, text)]  # "abroad" can be put before a Chinese question
     is_attribute = follow_up.is_chinese and not follow_up.named
     yield from (*continued, *changed) if is_attribute else (*changed, *continued)
     if not topic and not fits:
