@@ -372,6 +372,10 @@ def _change_detail(text: str, follow_up: _FollowUp, last: ConversationTurn) -> I
         new = part[slice(*times[0])]
         yield f"{text[: old[0]]}{new}{text[old[1] :]}" if old else _added(part, text)
     elif words["adverb"].match(part):
+        ends = (p.start for p in noun_phrases(text) if _with_tail(p, text).end == len(text))
+        for place in ends:
+            if (before := text[:place].split()) and before[-1].lower() in _AROUND:
+                yield f"{' '.join(before[:-1])} {part}"  # in place of "within the country"
         yield _added(part, text)
     elif follow_up.is_chinese:
         return
@@ -881,9 +885,7 @@ a place, and a name of the answer; what is "meant" is asked for by all that the 
 """
 
 
-def _referents(
-    kind: str, turn: ConversationTurn, others: Collection[str] = ()
-) -> Iterator[str]:
+def _referents(kind: str, turn: ConversationTurn, others: Collection[str] = ()) -> Iterator[str]:
     """Yield what a turn speaks of and a pronoun of a kind may stand for, the likeliest first.
 
     It stands for none of the ``others``.
