@@ -567,10 +567,10 @@ class ConversationTurn:
     @cached_property
     def persons(self) -> frozenset[str]:
         """The names that must be those of persons."""
-        typed = [n.name for n in (*self.names, *self.answer_names) if n.type == "PERSON"]
-        asks_who = reading_of(self.question).asks_who
-        defined = [name.name for name in self.names[:1]] if self._defines() else []
-        return frozenset([*typed, *([self.asked_name, *defined] if asks_who else [])]) - {""}
+        asked = {self.asked_name, *(name.name for name in self.names if self._defines())}
+        who = asked if reading_of(self.question).asks_who else set[str]()
+        may_be = (n for n in (*self.names, *self.answer_names) if _may_be_person(n))
+        return frozenset(n.name for n in may_be if n.type == "PERSON" or n.name in who)
 
     @property
     def told_names(self) -> list[SpokenName]:
@@ -1021,10 +1021,6 @@ _ADDED_CHARACTERS = 80
 _MOST_REPEATS = 2
 """How much more often than before a term may occur."""
 
-_ASKING = (
-    "who|whom|whose|what|when|where|which|why|how|is|are|am|was|were|do|does|did|can|could|has|have"
-    "|had|will|would|should|shall|may|might|must"
-)
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 _ASKED = tuple(
     re.compile(forms, re.IGNORECASE)
@@ -1041,10 +1037,6 @@ _DECIDING = re.compile(
     re.IGNORECASE,
 )
 """Stop words that change what a question asks."""
-_ASKS = re.compile(
-    rf"^\W*(?:{_ASKING})\b|[?？]\s*$|[谁哪几吗呢何]|什么|多少|怎|是否|是不是|有没有|能否",
-    re.IGNORECASE,
-)
 _STATES = re.compile(r"\b(?:is|are|am|was|were|has|had|did|does|will)\b", re.IGNORECASE)
 
 
@@ -1069,9 +1061,7 @@ def check_rewritten(text: str, question: str, said: Sequence[str]) -> None:
         if (found := form.search(asked)) and not form.search(asks):
             raise Unparsable(f"The rewritten question does not ask `{found[0]}`.")
     own = asked.rstrip(" ?？") if HAN_CHARACTER.search(asks) else asked
-    if not _ASKS.search(asks) and (
-        _ASKS.search(own) or _found(_STATES, asks) - _found(_STATES, asked)
-    ):
+    if not _asks(asks) and (_asks(own) or _found(_STATES, asks) - _found(_STATES, asked)):
         raise Unparsable("The reply is not a question.")
     lost = [term for term in _own_terms(question) if term not in after]
     lost += [c for word in _own_han(question) for c in word if c not in EMPTY_ZH and c not in asks]
@@ -1083,6 +1073,10 @@ def check_rewritten(text: str, question: str, said: Sequence[str]) -> None:
     new = [term for term in _own_terms(text) if term not in known]
     if new := [*new, *(word for word in _own_han(text) if word not in spoken)]:
         raise Unparsable(f"The rewritten question adds `{new[0]}`, which nobody said.")
+
+
+def _asks(text: str) -> bool:
+    return text.rstrip()[-1:] in ("?", "？", "呢") or bool(_words_of(text)["full"].search(text))
 
 
 def _found(form: re.Pattern[str], text: str) -> set[str]:
