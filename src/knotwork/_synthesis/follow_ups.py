@@ -31,7 +31,7 @@ from knotwork._synthesis import messages
 from knotwork._synthesis.grounding.statement_check import denials_of
 from knotwork._synthesis.grounding.texts import EMPTY_ZH, read_text
 from knotwork._synthesis.messages import make_request
-from knotwork._text.languages import HAN_CHARACTER, segment, simplify, word_set
+from knotwork._text.languages import HAN_AND_KANA, HAN_CHARACTER, segment, simplify, word_set
 from knotwork._text.names import normal_form
 from knotwork._text.terms import content_terms, terms
 from knotwork.errors import ModelError, Unparsable
@@ -329,7 +329,10 @@ def _ask_english(wh: str, text: str, asked: re.Match[str] | None, name: str) -> 
         return f"{wh} {was} it that {subject} {text[asked.start('does') :]}"
     verb, rest = asked["verb"].lower(), text[asked.start("rest") :]
     known = name if words["argument"].search(asked["wh"]) else ""
-    is_before = verb in ("is", "are", "was", "were")
+    begins = next((phrase.start == 0 for phrase in noun_phrases(rest)), False)
+    if not begins and not verb.startswith("d") and asked["wh"].lower() == "who":
+        known = known or "someone"  # "who will succeed her" asks for the subject
+    is_before = verb in ("is", "are", "was", "were") or known == "someone"
     return f"{wh} {verb} {known} {rest}" if is_before else f"{wh} {verb} {rest} {known}"
 
 
@@ -423,7 +426,9 @@ def _slots(text: str, last: ConversationTurn) -> list[Phrase]:
     topic = [Phrase(last.topic, text.index(last.topic))] if has_topic else []
     names = (Phrase(n.name, n.start) for n in last.names if text.startswith(n.name, n.start))
     bare = (name for name in names if text[name.start - 1 : name.start] != "-")
-    return list(dict.fromkeys((*noun_phrases(text), *topic, *bare)))
+    phrases = noun_phrases(text)
+    owners = (Phrase(p.text.partition("'s ")[0], p.start) for p in phrases if "'s " in p.text)
+    return list(dict.fromkeys((*phrases, *topic, *bare, *owners)))
 
 
 _FITS = 1.9
@@ -436,19 +441,23 @@ def _fit(slot: Phrase, part: str, named: Sequence[SpokenName], last: Conversatio
     value = 4.0 if kinds & own else -1.0 if kinds and own else 0.0
     if set(content_terms(slot.text)) & set(content_terms(part)) or slot.head == part[-2:]:
         value += 3.0
-    if _class_of(slot.text, own) == _class_of(part, kinds):
+    is_chinese = HAN_CHARACTER.search(last.question) is not None
+    one, other = ((slot.text, own), (part, kinds))
+    if _class_of(*one, in_chinese=is_chinese) == _class_of(*other, in_chinese=is_chinese):
         value += 2.0
+    if _before(slot, last.question) in ("and", "or") or slot.text == last.question:
+        value -= 1.0
     if _determiner(slot.text) == _determiner(part):
         value += 1.0
     return value - (0.5 if slot.asked else 0.0) - (slot.start - len(slot.text) / 10) / 1000
 
 
-def _class_of(text: str, kinds: set[str]) -> str:
+def _class_of(text: str, kinds: set[str], *, in_chinese: bool = False) -> str:
     """Return whether a phrase is a "name", or a "common" one, a "place" or a "time"."""
     if re.search(r"[A-Z_\d/《]|\w-\w|\(\)", text):
         return "name"
     if not HAN_CHARACTER.search(text):
-        return "common"
+        return "name" if in_chinese else "common"
     tag = segment(text)[-1].tag[:1]
     return "name" if kinds - {""} else {"s": "place", "f": "place", "t": "time"}.get(tag, "common")
 
@@ -672,9 +681,10 @@ def _is_short(item: str) -> bool:
     return (len(item) if is_chinese else len(item.split())) <= _LONGEST_ITEM
 
 
-_CAPITAL_WORD = r"(?:[A-Z]\.(?=\s)|[A-Z](?:[\w'’-]|\.(?=\w))*)"
+_LETTER = rf"[^\W{HAN_AND_KANA}]"
+_CAPITAL_WORD = rf"(?:[A-Z]\.(?=\s)|[A-Z](?:{_LETTER}|['’-]|\.(?={_LETTER}))*)"
 _CAPITALS = re.compile(
-    rf"{_CAPITAL_WORD}(?:\s+(?:(?:of|the|de|van|von|for)\s+)*(?:{_CAPITAL_WORD}|[0-9][\w'’-]*))*|《[^》]+》"
+    rf"{_CAPITAL_WORD}(?:\s+(?:(?:of|the|de|van|von|for)\s+)*(?:{_CAPITAL_WORD}|[0-9](?:{_LETTER}|['’-])*))*|《[^》]+》"
 )
 _SENTENCE_START = re.compile(r"(?:^|[.!?:;…]|\n)\W*$")
 _LOOK_BACK = 20
@@ -836,7 +846,7 @@ def _antecedents(pronoun: Pronoun, turns: Sequence[ConversationTurn]) -> Iterato
         yield from _find_persons(turns)
     elif kind == "which" and turns:
         items, asked = turns[-1].items, turns[-1].asked_noun
-        if asked and len(items) != 2:
+        if asked:
             yield f"{noun} {asked}"
         elif items:
             yield f"{noun} of {' and '.join(items)}"
