@@ -903,9 +903,8 @@ def _referents(kind: str, turn: ConversationTurn, others: Collection[str] = ()) 
     is_chinese, asked = HAN_CHARACTER.search(turn.question) is not None, turn.asked_name
     own = [name.name for name in turn.names if name.name not in others]
     told = [name.name for name in turn.answer_names if name.name not in others]
-    is_placed = kind in ("topic", "place")
     typed = {n.name for n in (*turn.names, *turn.answer_names) if n.type == "PLACE"}
-    places = [] if is_placed else [name for name in (*own, *told) if name in typed]
+    places = typed if kind not in ("topic", "place") else set[str]()
     phrases = noun_phrases(turn.question) if is_chinese else _things(turn.question)
     things = [p for p in phrases if not any(other in p.text for other in others)]
     if kind == "any":
@@ -924,8 +923,8 @@ def _referents(kind: str, turn: ConversationTurn, others: Collection[str] = ()) 
         "noun": [f"the {noun}"] if noun and not noun.endswith("s") else [],
         "name": (name for name in own if name not in places),
         "phrase": (p.text for p in things if p.text not in places),
-        "place": places,
-        "told": (name for name in told if name not in places),
+        "place": (name for name in own if name in places),
+        "told": sorted(told, key=lambda name: name in places),
     }
     order = (role for role in _ORDERS[kind].split() if not (is_chinese and role in _ENGLISH))
     yield from dict.fromkeys(filter(None, chain.from_iterable(map(roles.__getitem__, order))))
