@@ -329,8 +329,8 @@ def _ask_english(wh: str, text: str, asked: re.Match[str] | None, name: str) -> 
         return f"{wh} {was} it that {subject} {text[asked.start('does') :]}"
     verb, rest = asked["verb"].lower(), text[asked.start("rest") :]
     known = name if words["argument"].search(asked["wh"]) else ""
-    begins = next((phrase.start == 0 for phrase in noun_phrases(rest)), False)
-    if not begins and not verb.startswith("d") and asked["wh"].lower() == "who":
+    begins = rest[:1].islower() and not _determiner(rest) and not verb.startswith("d")
+    if begins and asked["wh"].lower() == "who":
         known = known or "someone"  # "who will succeed her" asks for the subject
     is_before = verb in ("is", "are", "was", "were") or known == "someone"
     return f"{wh} {verb} {known} {rest}" if is_before else f"{wh} {verb} {rest} {known}"
@@ -377,7 +377,7 @@ def _change_detail(text: str, follow_up: _FollowUp, last: ConversationTurn) -> I
     elif words["adverb"].match(part):
         ends = (p.start for p in noun_phrases(text) if _with_tail(p, text).end == len(text))
         for place in ends:
-            if (before := text[:place].split()) and before[-1].lower() in _AROUND:
+            if (before := text[:place].split()) and before[-1].lower() in {"to", *_AROUND}:
                 yield f"{' '.join(before[:-1])} {part}"  # in place of "within the country"
         yield _added(part, text)
     elif follow_up.is_chinese:
