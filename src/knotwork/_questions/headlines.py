@@ -91,6 +91,8 @@ def fit_kind(
     kind = _kinds()[name]
     if kind.refuses.search(held) or (types and kind.others.issuperset(types)):
         return Fit.OTHER
+    if kind.types and not any(map(str.isalpha, words)):
+        return Fit.OTHER
     if kind.types:
         return _fit_name(name, question, held, frozenset(types))
     led = f"{before[-3:]}{held}" if before.endswith("at ") else held  # "at seven" is a time
