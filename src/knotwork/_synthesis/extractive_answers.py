@@ -35,7 +35,7 @@ import numpy as np
 from knotwork._config import AnswerSettings
 from knotwork._inference.cross_encoders import AnswerReader
 from knotwork._inference.embedder import PassageText
-from knotwork._questions.asked_facts import Fit, asked_fact, is_about_another, is_place
+from knotwork._questions.asked_facts import Fit, asked_fact, is_about_another
 from knotwork._questions.headlines import asked_kind, fit_kind
 from knotwork._questions.reading import (
     KINDS,
@@ -1530,7 +1530,6 @@ def choose_words(
     behind = chunk.text[span.start : min(within.end, span.end + _LONGEST_UNIT)]
     if (
         (asked.asks_name and not any(map(str.isalpha, words)))
-        or (fact.asks_place and not is_place(words, before))
         or len(words) > LONGEST_SHORT_ANSWER
         or set(content_terms(words)) <= set(asked.terms)
         or not asked.expected.allows(f"{words} {behind}")
