@@ -515,7 +515,6 @@ _LONGEST_TOPIC = 8
 """Words before a colon that are the topic of a question."""
 _CITATION_MARK = re.compile(r"\s*\[M?\d+\](?:\([^)]*\))?")
 _LISTED = re.compile(r"^\s*(?:[-*•]|\d+[.)、])\s+(.+)$", re.MULTILINE)
-_QUOTED_ITEM = re.compile(r"[“\"「《]\s*([^”\"」》]{1,40}?)\s*[”\"」》]")
 _LONGEST_ITEM = 9
 _NO_ANSWERS = tuple(
     text
@@ -593,17 +592,6 @@ class ConversationTurn:
         before = self.question[: found.start()] if found else ""
         return found is not None and (not before or any(n.name == before for n in self.names))
 
-    def asks_for_one(self) -> bool:
-        """Return True if it asks for one thing that its answer names."""
-        noun = self.asked_noun
-        is_one = len(self.answer_names) == 1 and not reading_of(self.question).asks_who
-        return is_one or (bool(noun) and not noun.endswith("s"))
-
-    def is_description(self) -> bool:
-        """Return True if all that it says describes what it asks for: "who is the head of X?"."""
-        defines = _words_of(self.question)["defines"].search(self.question)
-        return not self.topic or (defines is not None and not self._defines())
-
 
 def read_turn(question: str, answer: str, names: NameReader) -> ConversationTurn:
     """Return a turn with its names; only the first characters of long texts are read.
@@ -651,8 +639,6 @@ def _find_items(question: str, answer: str, names: Sequence[SpokenName]) -> tupl
         found = _joined(text)
         if len(found) > 1:
             return found
-    if len(quoted := list(dict.fromkeys(_QUOTED_ITEM.findall(answer)))) > 1:
-        return tuple(quoted)
     return tuple(name.name for name in names) if len(names) > 1 else ()
 
 
@@ -886,12 +872,12 @@ _ORDERS = {
     "that": "asked topic one name phrase place told",
     "any": "asked topic name phrase place told",
     "place": "name told",
-    "topic": "meant topic whole name phrase asked",
+    "topic": "topic whole name phrase asked",
 }
 """What a pronoun of a kind stands for, or what a turn is about, the likeliest first.
 
 That is what a question asks for, its topic, one thing in it, a thing with a name, a name, a phrase,
-a place, and a name of the answer; what is "meant" is asked for by all that the question says.
+a place, and a name of the answer.
 """
 
 
@@ -909,14 +895,13 @@ def _referents(kind: str, turn: ConversationTurn, others: Collection[str] = ()) 
     things = [p for p in phrases if not any(other in p.text for other in others)]
     if kind == "any":
         things.sort(key=lambda thing: (not _is_plural(thing), thing.start))
-    if kind == "thing" and not turn.asks_for_one():
+    if asked in others or (turn.asked_noun.endswith("s") and len(turn.answer_names) > 1):
         asked = ""
     noun = turn.asked_noun if kind == "thing" and not is_chinese else ""
     led = (p for p in things if _before(p, turn.question) not in _AROUND)
     one = (p for p in led if _is_specific(p) and not _is_plural(p) and "'s " not in p.text)
     roles: dict[str, Iterable[str]] = {
         "asked": [asked],
-        "meant": [asked] if is_chinese and turn.is_description() else [],
         "topic": [] if turn.topic in others else [turn.topic],
         "whole": (p.text for p in things if any(n != p.text and n in p.text for n in own)),
         "one": (p.text for p in one),
