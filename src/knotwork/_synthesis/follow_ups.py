@@ -908,8 +908,8 @@ def _referents(kind: str, turn: ConversationTurn, others: Collection[str] = ()) 
         "noun": [f"the {noun}"] if noun and not noun.endswith("s") else [],
         "name": (name for name in own if name not in places),
         "phrase": (p.text for p in things if p.text not in places),
-        "place": (name for name in own if name in places),
-        "told": sorted(told, key=lambda name: name in places),
+        "place": (name for name in (*own, *told) if name in places),
+        "told": told,
     }
     order = (role for role in _ORDERS[kind].split() if not (is_chinese and role in _ENGLISH))
     yield from dict.fromkeys(filter(None, chain.from_iterable(map(roles.__getitem__, order))))
