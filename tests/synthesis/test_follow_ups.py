@@ -133,6 +133,7 @@ def test_a_pronoun_refers_to_the_last_answer_or_subject(before, answer, question
         ("住宿费每晚多少钱？", "450元。", "国外呢？", "国外住宿费每晚多少钱？"),
         ("NFS 默认用哪个端口？", "2049。", "portmapper 呢？", "portmapper 默认用哪个端口？"),
         ("Ann Lee是谁？", "一位船长。", "在哪里？", "Ann Lee 在哪里？"),
+        ("林牧河是谁？", "《银灯》的作者。", "他在哪里工作？", "林牧河在哪里工作？"),
     ],
 )
 def test_a_part_of_the_last_question_changes(before, answer, question, expected):

@@ -601,7 +601,7 @@ def read_turn(question: str, answer: str, names: NameReader) -> ConversationTurn
     question = " ".join(question.split())[:QUESTION_CHARACTERS]
     plain = _CITATION_MARK.sub("", answer[:ANSWER_CHARACTERS])
     said = "" if plain.strip().startswith(_NO_ANSWERS) else " ".join(plain.split())
-    asked = tuple(names(question))
+    asked = tuple(names(question)) or _asked_person(question)
     forms = {normal_form(name.name) for name in asked}
     best = _best_sentence(question, plain) if said else ""
     told = [name for text in (best, said) if text for name in names(text)]
@@ -612,6 +612,13 @@ def read_turn(question: str, answer: str, names: NameReader) -> ConversationTurn
     new = list(found.values())
     items = _find_items(question, plain if said else "", new)
     return ConversationTurn(question, said, asked, tuple(new[:ANSWER_NAMES]), items)
+
+
+def _asked_person(question: str) -> tuple[SpokenName, ...]:
+    """Return the person of a Chinese "who is he?" whose name no document knows."""
+    who, end, _ = question.partition("是谁")
+    is_person = bool(who and end) and segment(who)[0].tag.startswith("nr")
+    return (SpokenName(who, "PERSON"),) if is_person else ()
 
 
 _CHOICE = re.compile(r"\s+or\s+|\s*还是\s*")
