@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
+from tests.cli.running import knotwork
 from tests.service.serving import API, add_key, await_job, make_settings, open_client, upload
 
 from knotwork._extensions.server.server import ServerConfig
@@ -144,3 +147,24 @@ def test_what_cannot_be_corrected_is_refused_in_words(served, body, status, word
 def test_an_unknown_correction_is_not_found(served):
     missing = served.delete(f"{CORRECTIONS}/0123456789abcdef")
     assert (missing.status_code, missing.json()["error"]["code"]) == (404, "not_found")
+
+
+def test_a_stated_relation_is_no_document_of_the_lists(served, place):
+    root = f"{API}/workspaces/one"
+    lists = ("documents", "guide")
+
+    def listed():
+        data = [served.get(f"{root}/{door}").json()["data"] for door in lists]
+        return [(found["total"], json.dumps(found["documents"])) for found in data]
+
+    before = listed()
+    made = correct(
+        served, "add_relation", "Ada Lovelace", relation="taught", other="Mary Somerville"
+    )
+    assert made.status_code == 201
+    assert listed() == before
+    index = str(place.path / "one.knot")
+    (document,) = json.loads(knotwork("documents", "--store", index, "--json").out)["documents"]
+    assert document["uri"].endswith("a.txt")
+    found = served.post(f"{root}/search", json={"question": "Who taught Mary Somerville?"})
+    assert "taught" in found.json()["data"]["hits"][0]["text"]

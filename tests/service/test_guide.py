@@ -19,6 +19,7 @@ from tests.service.serving import (
     upload,
 )
 
+from knotwork._extensions.guide import guide as guide_module
 from knotwork._extensions.server import job_runner
 from knotwork._extensions.server.keys import KeyFile, KeyRole
 from knotwork._extensions.server.server import ServerConfig
@@ -85,6 +86,25 @@ def test_a_key_gets_the_guide_of_the_documents_that_it_may_read(place):
     offered = [*guide["questions"], *guide["timeline"]]
     assert {each["source"]["title"] for each in offered} <= {"Travel policy"}
     assert {topic["documents"] for topic in guide["topics"]} <= {1}
+
+
+def test_a_guide_is_kept_beside_the_index_until_that_changes(place, monkeypatch):
+    with open_client(place) as client:
+        first = sent(client.get(f"{OPEN}/guide"))
+    tried = []
+    monkeypatch.setattr(guide_module, "try_offers", lambda *given, **_: tried.append(given) or [])
+    with open_client(place) as client:
+        assert sent(client.get(f"{OPEN}/guide")) == first
+        assert sent(client.get(f"{OPEN}/guide?limit=1"))["questions"] == first["questions"]
+        assert not tried
+        added = upload(client, "open", {"new.txt": "Ann Lee runs the mill."}).json()["data"]
+        await_job(client, "open", added["job"])
+        again = sent(client.get(f"{OPEN}/guide"))
+        assert (again["total"], len(tried)) == (first["total"] + 1, 1)
+        copy = place.path / "open.files" / "guide.json"
+        copy.write_text("{")  # a damaged file is written again
+        assert sent(client.get(f"{OPEN}/guide")) == again
+        assert copy.read_text("utf-8").startswith('{"version"')
 
 
 def test_related_questions_are_answered_elsewhere_and_ask_something_else(client):

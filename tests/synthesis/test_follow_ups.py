@@ -120,6 +120,26 @@ def test_a_pronoun_refers_to_the_last_answer_or_subject(before, answer, question
     assert expected in ask_after([(before, answer)], question).text
 
 
+@pytest.mark.parametrize(
+    ("before", "answer", "question", "expected"),
+    [
+        ("Which buoy was lost?", "One tore loose.", "Why?", "Why was the buoy lost?"),
+        ("Who will follow Ann Lee?", "Nobody.", "When?", "When will someone follow Ann Lee?"),
+        ("How heavy is a buoy?", "410 kg.", "And the probe?", "How heavy is the probe?"),
+        ("Who runs the mill?", "Ann Lee does.", "What about finance?", "Who runs finance?"),
+        ("What is a trip to Oslo?", "A week.", "And abroad?", "What is a trip abroad?"),
+        ("What do RAID 0 and RAID 1 need?", "", "Is the former safe?", "Is RAID 0 safe?"),
+        ("What is the Heron buoy?", "A buoy.", "Who made that?", "Who made the Heron buoy?"),
+        ("住宿费每晚多少钱？", "450元。", "国外呢？", "国外住宿费每晚多少钱？"),
+        ("NFS 默认用哪个端口？", "2049。", "portmapper 呢？", "portmapper 默认用哪个端口？"),
+        ("Ann Lee是谁？", "一位船长。", "在哪里？", "Ann Lee 在哪里？"),
+        ("林牧河是谁？", "《银灯》的作者。", "他在哪里工作？", "林牧河在哪里工作？"),
+    ],
+)
+def test_a_part_of_the_last_question_changes(before, answer, question, expected):
+    assert ask_after([(before, answer)], question).text == expected
+
+
 def test_a_longer_conversation_is_followed():
     turns = [*FILM, ("Where did she grow up?", "In Tartu."), ("And when did she die?", "In 1988.")]
     assert ask_after(turns, "What was her last film?").text == "What was Marta Ilves's last film?"

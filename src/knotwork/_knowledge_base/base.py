@@ -30,6 +30,7 @@ from knotwork._registry import PARTS
 from knotwork._run import Steps, Verb
 from knotwork._stores.base import LedgerEntry, Store, companions_of, require_fields
 from knotwork._stores.copy_marks import require_finished
+from knotwork._stores.corrections import listed_entries
 from knotwork._stores.urls import open_store
 from knotwork._synthesis.ask_request import AskOptions, AskRequest, LocalModels, Retrievers
 from knotwork.errors import ConfigError, IndexingError, StoreError, UnknownName
@@ -500,8 +501,11 @@ class KnowledgeBase:
         return edit_metadata(self.store, self.document(name).uri, values)
 
     def documents(self) -> list[LedgerEntry]:
-        """Return the ledger entries of all sources, failed ones included, ordered by uri."""
-        return list(self.store.ledger.entries())
+        """Return the ledger entries of all sources, failed ones included, ordered by uri.
+
+        The relations that people stated are no sources.
+        """
+        return list(listed_entries(self.store))
 
     def stats(self) -> Statistics:
         """Return the size and schema of the index."""

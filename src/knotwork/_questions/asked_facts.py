@@ -267,11 +267,6 @@ _PLACE_ZH = re.compile(
     rf"[在于位到去往]\s?[{HAN}A-Z]|[{HAN}](?:[省市县区镇村路街国州岛山河人站场厂馆院校港湾海湖城洲楼室])"
 )
 _NO_PLACE = frozenset(terms("one two three four five six seven eight nine ten least most all any"))
-_BEFORE_PLACE = re.compile(
-    rf"{_PREPOSITION}\s+(?:(?:the|a|an|de[mnr]|die|das|eine[mnr]?) )?$", re.IGNORECASE
-)
-
-
 _SIMPLE = re.compile(
     r"^\W*(?:in |on |at )?(?:wh(?:en|ere|o|om|at|ich)\b|how\b|w(?:ann|er|en|em|o)\b)"
     r"(?!.*\b(?:that|which|who|whose|whom|where|when|while)\b)",
@@ -549,12 +544,6 @@ def _measure_at(text: str, end: int) -> tuple[str, float]:
         return unit.quantity, float(unit.factor)
     thing = _THINGS.match(text, end)
     return terms(thing[1])[0] if thing else "", 1.0
-
-
-def is_place(words: str, before: str) -> bool:
-    """Return True if words can be a place by their preposition or the words ``before`` them."""
-    follows = _BEFORE_PLACE.search(before) or before.rstrip().endswith(tuple("在于到往至位：:|"))
-    return bool(follows or _PLACE.match(words))
 
 
 @lru_cache(maxsize=64)

@@ -89,7 +89,8 @@ def fit_kind(
     if not name:
         return Fit.OPEN
     kind = _kinds()[name]
-    if kind.refuses.search(held) or (types and kind.others.issuperset(types)):
+    is_nameless = bool(kind.types) and not any(map(str.isalpha, words))
+    if is_nameless or kind.refuses.search(held) or (types and kind.others.issuperset(types)):
         return Fit.OTHER
     if kind.types:
         return _fit_name(name, question, held, frozenset(types))

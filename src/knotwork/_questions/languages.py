@@ -12,7 +12,7 @@ from __future__ import annotations
 import operator
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
@@ -86,15 +86,21 @@ def read_words(name: str) -> dict[str, Any]:
     return tomllib.loads(text, parse_float=Decimal)
 
 
-def _read_language(name: str) -> Language:
-    held = read_words(name)
+def fill_parts(given: Mapping[str, str | list[str]]) -> Callable[[str | list[str]], str]:
+    """Return a function that fills parts, in which earlier ones may stand, into a form."""
     parts: dict[str, str] = {}
 
     def fill(form: str | list[str]) -> str:
         return _PART.sub(lambda part: parts[part[1]], "".join(form))
 
-    for key, form in held["parts"].items():
+    for key, form in given.items():
         parts[key] = fill(form)
+    return fill
+
+
+def _read_language(name: str) -> Language:
+    held = read_words(name)
+    fill = fill_parts(held["parts"])
     words, scopes, claims, division, follow_ups = (
         {key: Words(fill(form)) for key, form in held[table].items()}
         for table in ("words", "scopes", "claims", "division", "follow_ups")

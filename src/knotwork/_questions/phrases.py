@@ -17,24 +17,11 @@ from knotwork._text.languages import HAN_CHARACTER, HanWord, segment, simplify, 
 _TOKEN = re.compile(r"--?[a-z][\w-]*|/?[^\W_](?:[\w'’.+#/-]*[\w+#])?|[^\w\s]")
 _DETERMINERS = frozenset(["the", "a", "an", "my", "our", "your", "each", "every", "no"])
 _BE = frozenset(["is", "are", "was", "were", "am", "be", "been", "being"])
-_DO = frozenset(
-    [
-        "do",
-        "does",
-        "did",
-        "can",
-        "could",
-        "should",
-        "will",
-        "would",
-        "must",
-        "may",
-        "might",
-        "shall",
-    ]
-)
+_AUXILIARIES = "do does did can could should will would must may might shall"
+_DO = frozenset(_AUXILIARIES.split())
 _OPENS_ASKED = frozenset(["which", "what", "whose", "how", "many", "much"])
 _WHO = frozenset(["who", "what"])
+_SUBJECTS = frozenset(["i", "you", "he", "she", "it", "we", "they", "that", "this", "there"])
 _AMOUNTS = "many much long often large big old far high deep soon fast wide tall few early late"
 _FUNCTION = (
     word_set("en", "stop_words")
@@ -47,7 +34,7 @@ _FUNCTION = (
 ) - _DETERMINERS
 _VERBS = word_set("en", "never_inside_terms")
 _WORDLIKE = re.compile(r"[^\W_]|[-/]\w")
-_PARTICIPLE = re.compile(r"[a-z]+(?:ed|en|wn)")
+_PARTICIPLE = re.compile(r"[a-z]+(?:ed|en|wn|rn|lt|ilt|ught)")
 _NOUN = re.compile("^(?:n|vn|an|[bsftjl]$|eng|m|q)")
 _LONGEST = 60
 
@@ -105,13 +92,16 @@ def topic_of(question: str) -> str:
     return question[: owner_end or end].strip().removesuffix("的").strip()
 
 
+_Words = tuple[re.Match[str], ...]
+
+
 class _Run(NamedTuple):
     """Words without a function word between them, and those around them.
 
     ``waits`` is "do" or "be" if a verb like these came before.
     """
 
-    words: tuple[tuple[str, int], ...]
+    words: _Words
     before: str
     behind: str
     waits: str
@@ -122,12 +112,14 @@ def _english_phrases(question: str) -> Iterator[Phrase]:
     verb = _run_with_verb(runs)
     for number, run in enumerate(runs):
         for words, asked in _parts(run, has_verb=number == verb):
-            if words and (phrase := _joined(words, asked)):
-                yield phrase
+            if _bare(words):
+                text = question[words[0].start() : words[-1].end()]
+                if len(text) <= _LONGEST:
+                    yield Phrase(text, words[0].start(), asked)
 
 
 def _runs(question: str) -> Iterator[_Run]:
-    words: list[tuple[str, int]] = []
+    words: _Words = ()
     before, waits = "", ""
     for match in (*_TOKEN.finditer(question), None):
         token = match[0] if match else ""
@@ -135,13 +127,13 @@ def _runs(question: str) -> Iterator[_Run]:
         opens = lower in _DETERMINERS
         is_verb = bool(waits) and token in _VERBS
         if match and _WORDLIKE.match(token) and not (opens or is_verb or lower in _FUNCTION):
-            words.append((token, match.start()))
+            words = (*words, match)
             continue
         if words:
-            yield _Run(tuple(words), before, lower, waits)
-            words, before = [], ""
+            yield _Run(words, before, lower, waits)
+            words, before = (), ""
         if match and opens:
-            words = [(token, match.start())]
+            words = (match,)
             continue
         before = lower
         waits = "do" if lower in _DO else "be" if lower in _BE else waits
@@ -153,21 +145,24 @@ def _run_with_verb(runs: Sequence[_Run]) -> int:
         number
         for number, run in enumerate(runs)
         if run.waits == "do"
-        and len(_bare(run)) > 1
+        and len(_bare(run.words)) > 1
         and run.words[-1][0].islower()
         and run.behind not in _BE | {"have", "get", "need"}
     ]
-    last = [n for n in able if runs[n].words[0][0][:1].isupper() and not runs[n].behind.isalnum()]
+    last = [n for n in able if runs[n].words[0][0][0].isupper() and not runs[n].behind.isalnum()]
     return (last or able or [-1])[0]
 
 
-def _bare(run: _Run) -> tuple[tuple[str, int], ...]:
-    return run.words[1:] if run.words[0][0].lower() in _DETERMINERS else run.words
+def _bare(words: _Words) -> _Words:
+    return words[1:] if words and words[0][0].lower() in _DETERMINERS else words
 
 
-def _parts(run: _Run, *, has_verb: bool) -> Iterator[tuple[Sequence[tuple[str, int]], bool]]:
+def _parts(run: _Run, *, has_verb: bool) -> Iterator[tuple[_Words, bool]]:
     """Yield the phrases of a run, and whether each is asked for."""
-    words, bare = run.words, _bare(run)
+    words, bare = run.words, _bare(run.words)
+    if run.before == "how" or (run.waits == "do" and run.before in _SUBJECTS):
+        yield words[1:], False  # behind "heavy" and "install"
+        return
     if run.before in _OPENS_ASKED and bare == words:
         if run.behind in _BE | _DO or (len(words) == 1 and run.before != "what"):
             yield words, True
@@ -180,26 +175,13 @@ def _parts(run: _Run, *, has_verb: bool) -> Iterator[tuple[Sequence[tuple[str, i
         return
     if has_verb or (run.waits == "be" and bare and _PARTICIPLE.fullmatch(bare[-1][0])):
         words = words[:-1]
-    if run.waits:  # "Ian Murdock create Debian"
-        for at in range(1, len(words) - 1):
-            if (
-                words[at][0].islower()
-                and words[at - 1][0][:1].isupper()
-                and words[at + 1][0][:1].isupper()
-            ):
-                yield words[:at], False
-                words = words[at + 1 :]
-                break
+    cases = [word[0][0].isupper() for word in words]
+    for at in range(1, len(words) - 1 if run.waits else 0):  # "Ian Murdock create Debian"
+        if words[at][0].islower() and cases[at - 1] and cases[at + 1]:
+            yield words[:at], False
+            words = words[at + 1 :]
+            break
     yield words, False
-
-
-def _joined(run: Sequence[tuple[str, int]], asked: bool) -> Phrase | None:
-    if len(run) == 1 and run[0][0].lower() in _DETERMINERS:
-        return None
-    (_, start), text = run[0], ""
-    for token, place in run:
-        text += " " * (place - start - len(text)) + token
-    return Phrase(text, start, asked) if len(text) <= _LONGEST else None
 
 
 def _chinese_phrases(question: str) -> Iterator[Phrase]:

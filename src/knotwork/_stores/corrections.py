@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
-from knotwork._stores.base import Store
+from knotwork._stores.base import LedgerEntry, Store
 from knotwork.records import Correction, Entity, Node
 
 CORRECTION_KINDS: Mapping[str, tuple[str, ...]] = {
@@ -19,6 +19,9 @@ CORRECTION_KINDS: Mapping[str, tuple[str, ...]] = {
     "remove_relation": ("relation", "other"),
 }
 """What each kind of correction says beside its entity, in the order of a command."""
+
+CORRECTION_URI = "correction:"
+"""The uris of the documents of stated relations begin so; it is also the root of them all."""
 
 SHOW = "show"
 """Undoes the correction that hides an entity; it is not recorded itself."""
@@ -74,3 +77,11 @@ def entity_text(corrections: Iterable[Correction]) -> Callable[[Entity | Node], 
     former = {found.other_ids[0]: found.entity for found in known if found.kind == "divide"}
     former |= former_names_of(known)
     return lambda entity: f"{entity.name} {former.get(entity.id, '')}".rstrip()
+
+
+def listed_entries(store: Store) -> Iterator[LedgerEntry]:
+    """Yield the entries of the sources that people gave, by uri.
+
+    A relation that somebody stated stands in a document of its own, which nobody gave.
+    """
+    return (entry for entry in store.ledger.entries() if entry.root != CORRECTION_URI)

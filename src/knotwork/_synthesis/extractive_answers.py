@@ -35,7 +35,7 @@ import numpy as np
 from knotwork._config import AnswerSettings
 from knotwork._inference.cross_encoders import AnswerReader
 from knotwork._inference.embedder import PassageText
-from knotwork._questions.asked_facts import Fit, asked_fact, is_about_another, is_place
+from knotwork._questions.asked_facts import Fit, asked_fact, is_about_another
 from knotwork._questions.headlines import asked_kind, fit_kind
 from knotwork._questions.reading import (
     KINDS,
@@ -1526,10 +1526,8 @@ def choose_words(
     behind = chunk.text[span.start : min(within.end, span.end + _LONGEST_UNIT)]
     if (
         (asked.asks_name and not any(map(str.isalpha, words)))
-        or (fact.asks_place and not is_place(words, before))
         or len(words) > LONGEST_SHORT_ANSWER
         or set(content_terms(words)) <= set(asked.terms)
-        or (is_in_han(fact.counted) and fact.counted[-1] not in f"{words}{behind}")
         or not asked.expected.allows(f"{words} {behind}")
     ):
         return ""
@@ -1587,10 +1585,7 @@ def _choose_cell(row: Piece, asked: QuestionReading, mentions: Sequence[Mention]
     place = 1 + counts.index(best)
     cell = show_sentence(cells[place])
     fit = fit_kind(asked, cell, cells[0], names[place], _types_of(cell, mentions))
-    lacks_digits = asked_fact(asked.text).counted and not any(map(str.isdecimal, cell))
-    lacks_letters = asked.asks_who and not any(map(str.isalpha, cell))
-    is_other = lacks_digits or lacks_letters or fit is Fit.OTHER
-    return "" if is_other or len(cell) > LONGEST_SHORT_ANSWER else cell
+    return "" if fit is Fit.OTHER or len(cell) > LONGEST_SHORT_ANSWER else cell
 
 
 def complete_words(text: str, words: Span, within: Span) -> str:

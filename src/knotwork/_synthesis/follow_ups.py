@@ -1,8 +1,8 @@
 """Rewrite a follow-up question so that it can be understood without the earlier turns.
 
-A model rewrites it if there is one. Otherwise rules find what it leans on: a pronoun or "the second
-one" stands for a name or a phrase of the turns before, "why?" asks again, "and in 2021?" changes a
-part of the last question, and a question without a subject continues its topic. Where there are
+A model rewrites it if there is one. Otherwise rules do it in one of four ways: what a pronoun or
+"the second one" points at is filled in, a question without a subject follows its topic, "why?"
+asks the last question with other words, and "and in 2021?" changes a part of it. Where there are
 several readings, the documents decide: the one is taken of which a passage has the most words.
 """
 
@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
+from enum import Enum
 from functools import cached_property, lru_cache
 from itertools import chain
 from typing import NamedTuple
@@ -31,7 +31,7 @@ from knotwork._synthesis import messages
 from knotwork._synthesis.grounding.statement_check import denials_of
 from knotwork._synthesis.grounding.texts import EMPTY_ZH, read_text
 from knotwork._synthesis.messages import make_request
-from knotwork._text.languages import HAN_CHARACTER, segment, simplify
+from knotwork._text.languages import HAN_AND_KANA, HAN_CHARACTER, segment, simplify, word_set
 from knotwork._text.names import normal_form
 from knotwork._text.terms import content_terms, terms
 from knotwork.errors import ModelError, Unparsable
@@ -40,12 +40,11 @@ from knotwork.records import Answer
 MOST_TURNS = 6
 LONGEST_FOLLOW_UP = 400
 """A question of more characters is taken to be complete by itself."""
-_FEW_WORDS = 7
-_FEW_CHARACTERS = 16
-_FEW_ASKED = 4
+_FEW_WORDS, _FEW_CHARACTERS, _FEW_ASKED = 7, 16, 4
 _MOST_READINGS = 6
-_TOLERANCE = 0.25
-"""How much less support a likelier reading may have."""
+_MOST_TOPICS = 3
+_STEP = 0.05
+"""How much more support a reading needs than the likelier one before it."""
 
 
 class RewrittenQuestion(NamedTuple):
@@ -80,11 +79,10 @@ def rewrite_follow_up(
         except ModelError as error:
             note = f"The follow-up was rewritten by rules: {error.message}"
     said = [turn for turn in turns if turn.question or turn.answer]
-    readings = list(dict.fromkeys(_read(follow_up, said, names)))[:_MOST_READINGS]
+    readings = list(dict.fromkeys(_read(follow_up, said)))[:_MOST_READINGS]
     if len(readings) > 1 and support is not None:
-        values = [support(text) for text in readings]
-        least = max(values) - _TOLERANCE
-        readings = [text for text, value in zip(readings, values, strict=True) if value >= least]
+        values = [support(text) - _STEP * place for place, text in enumerate(readings)]
+        readings = [readings[values.index(max(values))]]
     return RewrittenQuestion(readings[0] if readings else question, note)
 
 
@@ -104,7 +102,7 @@ def understood_question(answer: Answer) -> str:
 
 def is_follow_up(question: str, names: NameReader) -> bool:
     """Return True if a question may depend on earlier turns."""
-    return bool(_FollowUp(question, names).leaning)
+    return _FollowUp(question, names).leaning is not None
 
 
 def read_turns(
@@ -128,18 +126,13 @@ def resolve_pronoun(text: str, turns: Sequence[ConversationTurn], names: NameRea
     return _put(text, pronoun, found) if pronoun and found else text
 
 
-class _Leaning(StrEnum):
-    """How a question leans on what was said before."""
+class _Leaning(Enum):
+    """What a question needs from what was said before."""
 
-    HAPPENED = "happened"
-    BARE = "bare"
-    MORE = "more"
-    ORDINAL = "ordinal"
-    PRONOUN = "pronoun"
-    WHICH = "which"
-    SUBJECTLESS = "subjectless"
-    CONTEXT = "context"
-    FRAGMENT = "fragment"
+    ASKED = "the last question, which it asks with other words"
+    PART = "the last question, of which it changes a part"
+    POINTED = "what it points at"
+    TOPIC = "its subject"
 
 
 class _FollowUp:
@@ -148,340 +141,277 @@ class _FollowUp:
     def __init__(self, question: str, names: NameReader) -> None:
         self.text = " ".join(question.split())
         self.is_chinese = HAN_CHARACTER.search(self.text) is not None
-        self.words = (CHINESE if self.is_chinese else ENGLISH).follow_ups
+        self.words = _words_of(self.text)
         self.names = names
         simple = simplify(self.text)
         opening = self.words["opening"].match(simple)
         assert opening is not None, "the pattern also matches the empty string"
         self.opens = bool(opening[0].strip()) or simple.rstrip("?？ ").endswith("呢")
-        end = self.words["closing"].search(simple)
-        self.rest = self.text[opening.end() : end.start() if end else None].strip()
+        self.rest = _without_end(self.text)[opening.end() :].strip()
+        self.simple = simplify(self.rest)
+
+    @cached_property
+    def form(self) -> str:
+        """The form of words that ask again: "happened", "was_that", "more", "bare"; else ""."""
+        forms = ("happened", "was_that", "more", "bare")
+        return next((form for form in forms if self.words[form].match(self.simple)), "")
+
+    @cached_property
+    def named(self) -> list[SpokenName]:
+        """The names in the rest; it is read behind a space, as its capital opens no sentence."""
+        return [name for name in self.names(f" {self.rest}") if name.name in self.rest]
+
+    @cached_property
+    def pointer(self) -> Pronoun | None:
+        """The words that point at something said: a pronoun, "the second one", "which one"."""
+        simple = simplify(self.text)
+        if item := self.words["ordinal"].search(simple):
+            return Pronoun("item", *item.span(), noun=str(item.lastgroup))
+        if (pronoun := _open_pronoun(self.text, self.names)) or self.is_chinese or self.named:
+            return pronoun
+        which = self.words["which_one"].search(simple)
+        return Pronoun("which", *which.span(), noun=which["which"]) if which else None
 
     @cached_property
     def leaning(self) -> _Leaning | None:
-        """How it leans; None if it can be understood alone."""
-        words, rest = self.words, simplify(self.rest)
-        if not rest or len(self.text) > LONGEST_FOLLOW_UP:
+        """What it needs; None if it can be understood alone."""
+        if not self.rest or len(self.text) > LONGEST_FOLLOW_UP:
             return None
-        for leaning, form in _FORMS.items():
-            if any(words[name].match(rest) for name in form):
-                return leaning
-        if words["ordinal"].search(rest):
-            return _Leaning.ORDINAL
-        return _Leaning.PRONOUN if _open_pronoun(self.text, self.names) else self._nameless(rest)
+        if self.form:
+            return _Leaning.ASKED
+        if self.pointer:
+            return _Leaning.POINTED
+        is_full = self.words["full"].search(self.simple) is not None
+        continues = self.opens and _has_few(self.rest)
+        if not self.named and ((is_full and continues) or self._lacks_subject()):
+            return _Leaning.TOPIC
+        return _Leaning.PART if continues and not is_full else None
 
-    def _nameless(self, rest: str) -> _Leaning | None:
-        """How a question leans that names nothing, or that only names something."""
-        words, is_short = self.words, _has_few(self.rest)
-        is_full = words["full"].search(rest) is not None
-        named = self.names(f" {self.rest}")  # after a space: a capital does not open a sentence
-        found = None
-        if not named and words["which_one"].search(rest):
-            found = _Leaning.WHICH
-        elif not named and self.is_chinese and is_short and self._lacks_subject(rest):
-            found = _Leaning.SUBJECTLESS
-        elif not named and is_full and ((self.opens and is_short) or self._is_definite()):
-            found = _Leaning.CONTEXT
-        elif self.opens and is_short and not is_full:
-            found = _Leaning.FRAGMENT
-        return found
-
-    def _lacks_subject(self, rest: str) -> bool:
-        begins_asking = self.words["full"].match(rest) is not None
-        asked = self.words["asked"].match(rest) if begins_asking else None
-        behind = asked["rest"] if asked else rest
-        own = noun_phrases(behind)
-        if self.words["led"].match(rest):
-            return not (begins_asking and (own or len(behind) > _FEW_ASKED))
-        return segment(rest)[0].tag.startswith("v") and not own
-
-    def _is_definite(self) -> bool:
-        """Return True if all that it names is one thing that must be known, as "the crossing"."""
-        found = noun_phrases(self.rest) if not self.is_chinese else ()
-        if len(found) != 1 or not (phrase := found[0]).text.lower().startswith("the "):
-            return False
-        behind = self.rest[phrase.end :].split()
-        is_defined = bool(behind) and behind[0].lower() in _DEFINING
-        return len(phrase.text.split()) == 2 and phrase.text.islower() and not is_defined
+    def _lacks_subject(self) -> bool:
+        """Return True if it names no subject, or one that must be known, as "the crossing"."""
+        words, begins = self.words, self.words["full"].match(self.simple) is not None
+        if not self.is_chinese:
+            found = noun_phrases(self.rest)
+            if not begins or len(found) != 1 or found[0].text[:4].lower() != "the ":
+                return False
+            is_plain = len(found[0].text.split()) == 2 and found[0].text.islower()
+            following = self.rest[found[0].end :].lower().split()[:1]
+            return is_plain and _DEFINING.isdisjoint(following)
+        if words["which_one"].search(self.simple):
+            return True
+        asked = words["asked"].match(self.simple) if begins else None
+        behind = asked["rest"] if asked else self.simple
+        has_own = bool(noun_phrases(behind))
+        if words["led"].match(self.simple):
+            lacks = not begins or not (has_own or len(behind) > _FEW_ASKED)
+        else:
+            lacks = segment(self.simple)[0].tag.startswith("v") and not has_own
+        return lacks and _has_few(self.rest)
 
 
-_FORMS = {
-    _Leaning.HAPPENED: ("happened", "was_that"),
-    _Leaning.MORE: ("more",),
-    _Leaning.BARE: ("bare",),
-}
-_DEFINING = frozenset(["of", "that", "which", "who", "for", "in", "on", "at", "to", "from", "with"])
+_PREPOSITIONS = word_set("en", "prepositions")
+_AROUND = _PREPOSITIONS - {"of", "to", "for", "about"}
+_DEFINING = _PREPOSITIONS | {"that", "which", "who"}
 
 
 def _has_few(text: str) -> bool:
-    if HAN_CHARACTER.search(text):
-        return len(text) <= _FEW_CHARACTERS
-    return len(text.split()) <= _FEW_WORDS
+    is_chinese = HAN_CHARACTER.search(text) is not None
+    return len(text) <= _FEW_CHARACTERS if is_chinese else len(text.split()) <= _FEW_WORDS
 
 
-def _open_pronoun(question: str, names: NameReader) -> Pronoun | None:
-    """Return the first pronoun of a question, unless a name precedes it in the question."""
-    pronoun = find_pronoun(question)
-    if pronoun is None:
-        return None
-    named = (name for name in names(question) if name.is_proper)
-    is_object = ENGLISH.follow_ups["object"].match(question[pronoun.start :]) is not None
-    return pronoun if is_object or all(n.start > pronoun.start for n in named) else None
+def _words_of(text: str) -> Mapping[str, Words]:
+    return (CHINESE if HAN_CHARACTER.search(text) else ENGLISH).follow_ups
 
 
-def _read(
-    follow_up: _FollowUp, turns: Sequence[ConversationTurn], names: NameReader
-) -> Iterator[str]:
+def _without_end(question: str) -> str:
+    end = _words_of(question)["closing"].search(simplify(question))
+    return question[: end.start()] if end else question
+
+
+def _read(follow_up: _FollowUp, turns: Sequence[ConversationTurn]) -> Iterator[str]:
     """Yield the readings of a question that leans on turns, the likeliest first."""
-    leaning, rest, words = follow_up.leaning, follow_up.rest, follow_up.words
     last = next((turn for turn in reversed(turns) if turn.question), None)
-    if leaning in (_Leaning.PRONOUN, _Leaning.ORDINAL):
-        yield from _fill_in(follow_up, turns, names, last)
+    if follow_up.leaning is _Leaning.POINTED:
+        yield from _fill_in(follow_up, turns, last)
     elif last is None:
         return
-    elif leaning in (_Leaning.HAPPENED, _Leaning.BARE):
-        forms = ("happened", "was_that", "bare")
-        wh = next(m["wh"] for name in forms if (m := words[name].match(simplify(rest))))
-        is_of_deed = leaning is _Leaning.HAPPENED or _asks_of_deed(wh, last)
-        if is_of_deed or not follow_up.is_chinese:
-            yield from _ask_again(wh, last, follow_up)
-        if follow_up.is_chinese and leaning is _Leaning.BARE:
-            yield from _continue_topic(follow_up, turns)
-    elif leaning is _Leaning.MORE:
-        yield _ask_more(last, follow_up)
-    elif leaning is _Leaning.WHICH and not follow_up.is_chinese:
-        yield from _ask_which(follow_up, last)
-    elif leaning is _Leaning.FRAGMENT:
-        yield from _change_part(rest, last, follow_up)
+    elif follow_up.leaning is _Leaning.ASKED:
+        yield from _ask_again(follow_up, last)
+    elif follow_up.leaning is _Leaning.PART:
+        yield from _change_part(follow_up, last)
     else:
-        yield from _continue_topic(follow_up, turns)
+        yield from _put_topic(follow_up, last)
 
 
 def _fill_in(
-    follow_up: _FollowUp,
-    turns: Sequence[ConversationTurn],
-    names: NameReader,
-    last: ConversationTurn | None,
+    follow_up: _FollowUp, turns: Sequence[ConversationTurn], last: ConversationTurn | None
 ) -> Iterator[str]:
-    """Yield a question with what its pronoun, or "the second one", stands for."""
-    if follow_up.leaning is _Leaning.PRONOUN:
-        pronoun = _open_pronoun(follow_up.text, names)
-        assert pronoun is not None, "that is how it leans"
-        found = list(_antecedents(pronoun, turns))
-    else:
-        match = follow_up.words["ordinal"].search(simplify(follow_up.text))
-        assert match is not None, "that is how it leans"
-        pronoun = Pronoun("thing", *match.span(), possessive=False)
-        found = _find_item(str(match.lastgroup), turns)
-    for text in found:
-        filled = _FollowUp(_put(follow_up.text, pronoun, text), names)
-        if filled.leaning is _Leaning.FRAGMENT and last is not None:
-            yield from _change_part(filled.rest, last, filled)
+    """Yield a question with what it points at."""
+    pointer = follow_up.pointer
+    assert pointer is not None, "that is how it leans"
+    for text in _antecedents(pointer, turns):
+        filled = _FollowUp(_put(follow_up.text, pointer, text), follow_up.names)
+        if filled.leaning is _Leaning.PART and last is not None:
+            yield from _change_part(filled, last)
+        elif pointer.kind == "which" and " of " not in text and last is not None:
+            yield from _put_topic(filled, last)
         else:
             yield filled.text
 
 
-def _asks_of_deed(wh: str, last: ConversationTurn) -> bool:
-    """Return True if a Chinese "why?" or "where?" asks of what was done, not of a thing."""
-    words = CHINESE.follow_ups
-    if words["why"].search(wh):
-        return True
-    tags = segment(last.question)
-    verbs = [w.simplified for w in tags if w.tag[:1] == "v" and w.tag != "vn"]
-    acts = any(words["stative"].fullmatch(verb) is None for verb in verbs)
-    return acts and words["adjunct"].search(wh) is not None
+def _put_topic(follow_up: _FollowUp, last: ConversationTurn) -> Iterator[str]:
+    """Yield a question behind the topics of the last turn, and as it is."""
+    topics = [topic for topic in _referents("topic", last) if topic not in follow_up.rest]
+    for topic in topics[:_MOST_TOPICS]:
+        yield _closed(_behind(topic, follow_up.rest), follow_up)
+    if topics and not follow_up.form and not follow_up.opens:
+        yield follow_up.text
+
+
+def _behind(topic: str, text: str) -> str:
+    is_chinese = HAN_CHARACTER.search(text) is not None
+    return f"{topic}{': ' if not is_chinese else ' ' if topic[-1:].isascii() else ''}{text}"
 
 
 def _closed(text: str, like: _FollowUp) -> str:
     """Return a text as a question."""
-    text = text.strip(" ?？。.")
+    text = " ".join(text.strip(" ?？。.").split())
     if like.is_chinese:
         return f"{text}？"
     begins = like.words["full"].match(text) is not None
     return f"{text[:1].upper() if begins else text[:1]}{text[1:]}?"
 
 
-def _without_end(question: str) -> str:
-    words = (CHINESE if HAN_CHARACTER.search(question) else ENGLISH).follow_ups
-    end = words["closing"].search(simplify(question))
-    return question[: end.start()] if end else question
-
-
-def _ask_again(wh: str, last: ConversationTurn, follow_up: _FollowUp) -> Iterator[str]:
+def _ask_again(follow_up: _FollowUp, last: ConversationTurn) -> Iterator[str]:
     """Yield the last question with other words that ask: "when?" of what was asked about."""
-    text, words = _without_end(last.question), follow_up.words
+    form, words = follow_up.form, follow_up.words
+    text = _without_end(last.question)
     asked = words["asked"].match(simplify(text))
-    name = last.asked_name
-    if follow_up.is_chinese:
-        if asked is None:
-            yield _closed(f"{text}，{wh}", follow_up)
-            return
-        before, rest = text[: asked.end("before")], text[asked.start("rest") :]
-        is_why = words["why"].search(wh) is not None
-        if is_why or (words["argument"].search(asked["wh"]) and name):
-            by = asked["wh"][:1] if name and asked["wh"][:1] in "由被在" else ""
-            stated = f"{before}{by}{name}{rest}"
-            yield _closed(f"{wh}{stated}" if is_why else f"{stated}是{wh.lstrip('是')}", follow_up)
-            return
-        yield _closed(f"{before}{wh}{rest}", follow_up)
+    if form == "more":
+        yield _closed(_ask_more(text, asked, follow_up), follow_up)
         return
-    stem = wh[:1].upper() + wh[1:]
-    if asked is None:
-        yield _closed(f"{stem}: {text}", follow_up)
-    elif asked["yes"]:
-        yield _closed(f"{stem} {asked['yes'].lower()} {text[asked.start('of') :]}", follow_up)
-    elif asked["verb"]:
-        rest, verb = text[asked.start("rest") :], asked["verb"].lower()
-        if not words["argument"].search(asked["wh"]) or not name:
-            yield _closed(f"{stem} {verb} {rest}", follow_up)
-        elif verb in ("is", "are", "was", "were"):
-            yield _closed(f"{stem} {verb} {name} {rest}", follow_up)
-        else:
-            yield _closed(f"{stem} {verb} {rest} {name}", follow_up)
-    else:
-        what = "someone" if asked["who"].lower() == "who" else "something"
-        was = "was" if words["past"].search(asked["does"]) else "is"
-        yield _closed(
-            f"{stem} {was} it that {name or what} {text[asked.start('does') :]}", follow_up
-        )
+    asks = words[form].match(follow_up.simple)
+    assert asks is not None, "that is how it leans"
+    is_bare = follow_up.is_chinese and form == "bare"
+    if not is_bare or _asks_of_deed(asks["wh"], last):
+        ask = _ask_chinese if follow_up.is_chinese else _ask_english
+        yield _closed(ask(asks["wh"], text, asked, last.asked_name), follow_up)
+    if is_bare:
+        yield from _put_topic(follow_up, last)
 
 
-def _ask_more(last: ConversationTurn, follow_up: _FollowUp) -> str:
-    text = _without_end(last.question)
-    asked = follow_up.words["asked"].match(simplify(text))
+def _ask_more(text: str, asked: re.Match[str] | None, follow_up: _FollowUp) -> str:
+    """Return a question for more than its answer."""
     if asked is None:
-        return _closed(text, follow_up)
+        return text
     if follow_up.is_chinese:
-        return _closed(f"{text[: asked.start('wh')]}还有{text[asked.start('wh') :]}", follow_up)
+        return f"{text[: asked.start('wh')]}还有{text[asked.start('wh') :]}"
     end = asked.end("wh" if asked["verb"] else "who" if asked["who"] else "yes")
-    return _closed(f"{text[:end]} else{text[end:]}", follow_up)
+    return f"{text[:end]} else{text[end:]}"
 
 
-def _ask_which(follow_up: _FollowUp, last: ConversationTurn) -> Iterator[str]:
-    """Yield an English question for "which one" of the things that were said."""
-    text = follow_up.text
-    match = follow_up.words["which_one"].search(text)
-    assert match is not None, "that is how it leans"
-    items, noun = last.items, last.asked_noun
-    if len(items) == 2 or not noun:
-        which = f"{match['which']} of {' and '.join(items)}" if items else match[0]
-        yield f"{text[: match.start()]}{which}{text[match.end() :]}"
-        return
-    filled = f"{match['which']} {noun}{text[match.end() :]}"
-    topic = next(_topics(last), "")
-    yield _closed(f"{topic}: {filled}" if topic else filled, follow_up)
+_ASKED_NOUN = re.compile(r"(?:which|what|whose) (.+)", re.IGNORECASE)
 
 
-def _continue_topic(follow_up: _FollowUp, turns: Sequence[ConversationTurn]) -> Iterator[str]:
-    """Yield a question behind the topics of the last turns, and as it is."""
-    gap = "" if follow_up.is_chinese else ": "
-    last = next(turn for turn in reversed(turns) if turn.question)
-    topics = [topic for topic in _topics(last) if topic not in follow_up.rest]
-    for topic in topics[:3]:
-        ends = topic[-1:].isascii() and gap == ""
-        yield _closed(f"{topic}{' ' if ends else gap}{follow_up.rest}", follow_up)
-    if topics and follow_up.leaning is not _Leaning.BARE and not follow_up.opens:
-        yield follow_up.text
+def _ask_english(wh: str, text: str, asked: re.Match[str] | None, name: str) -> str:
+    """Return a question with other words that ask; ``name`` answered it if that asks for one."""
+    words = ENGLISH.follow_ups
+    if asked is None:
+        return f"{wh[:1].upper()}{wh[1:]}: {text}"
+    if asked["yes"]:
+        return f"{wh} {asked['yes'].lower()} {text[asked.start('of') :]}"
+    noun = _ASKED_NOUN.match(asked["wh"] or asked["who"])
+    if noun and not name and not words["quantity"].search(noun[1]):
+        name = f"the {noun[1]}"
+    if asked["who"]:
+        subject = name or ("someone" if asked["who"].lower() == "who" else "something")
+        was = "was" if words["past"].search(asked["does"]) else "is"
+        return f"{wh} {was} it that {subject} {text[asked.start('does') :]}"
+    verb, rest = asked["verb"].lower(), text[asked.start("rest") :]
+    known = name if words["argument"].search(asked["wh"]) else ""
+    begins = rest[:1].islower() and not _determiner(rest) and not verb.startswith("d")
+    if begins and asked["wh"].lower() == "who":
+        known = known or "someone"  # "who will succeed her" asks for the subject
+    is_before = verb in ("is", "are", "was", "were") or known == "someone"
+    return f"{wh} {verb} {known} {rest}" if is_before else f"{wh} {verb} {rest} {known}"
 
 
-def _topics(turn: ConversationTurn) -> Iterator[str]:
-    """Yield what a turn is about, the likeliest first."""
-    is_chinese = HAN_CHARACTER.search(turn.question) is not None
-    words = _words_of(turn)
-    if is_chinese:
-        topic = topic_of(turn.question)
-        is_of_person = words["defines"].search(turn.question) and not _defines(turn)
-        if turn.asked_name and (not topic or is_of_person):
-            yield turn.asked_name
-        if topic:
-            yield topic
-    if not is_chinese:
-        things = [phrase.text for phrase in _things(turn.question)]
-        yield from (t for t in things if any(n.name != t and n.name in t for n in turn.names))
-    yield from (name.name for name in turn.names)
-    if not is_chinese:
-        yield from things
-    if turn.asked_name:
-        yield turn.asked_name
+def _ask_chinese(wh: str, text: str, asked: re.Match[str] | None, name: str) -> str:
+    """Return a question with other words that ask, as `_ask_english`."""
+    words = CHINESE.follow_ups
+    if asked is None:
+        return f"{text}，{wh}"
+    before, rest = text[: asked.end("before")], text[asked.start("rest") :]
+    is_why = words["why"].search(wh) is not None
+    if not is_why and not (name and words["argument"].search(asked["wh"])):
+        return f"{before}{wh}{rest}"
+    by = asked["wh"][:1] if name and asked["wh"][:1] in "由被在" else ""
+    stated = f"{before}{by}{name}{rest}"
+    return f"{wh}{stated}" if is_why else f"{stated}是{wh.lstrip('是')}"
 
 
-def _words_of(turn: ConversationTurn) -> Mapping[str, Words]:
-    return (CHINESE if HAN_CHARACTER.search(turn.question) else ENGLISH).follow_ups
+def _asks_of_deed(wh: str, last: ConversationTurn) -> bool:
+    """Return True if a Chinese "why?" or "where?" asks of what was done, not of a thing."""
+    words = CHINESE.follow_ups
+    verbs = (w.simplified for w in segment(last.question) if w.tag[:1] == "v" and w.tag != "vn")
+    acts = any(words["stative"].fullmatch(verb) is None for verb in verbs)
+    return bool(words["why"].search(wh) or (acts and words["adjunct"].search(wh)))
 
 
-def _change_part(part: str, last: ConversationTurn, follow_up: _FollowUp) -> Iterator[str]:
-    """Yield the last question with another time, place, name or thing in it."""
+def _change_part(follow_up: _FollowUp, last: ConversationTurn) -> Iterator[str]:
+    """Yield the last question with another part: "and in 2021?", "what about Oslo?"."""
     text = _without_end(last.question)
-    named = [name for name in follow_up.names(f" {part}") if name.name in part]
+    changed = list(_change_detail(text, follow_up, last))
+    for question in changed or _replace_part(text, follow_up, last):
+        yield _closed(question, follow_up)
+
+
+def _change_detail(text: str, follow_up: _FollowUp, last: ConversationTurn) -> Iterator[str]:
+    """Yield a question with another time, place or manner, or one for another quantity."""
+    part, words = follow_up.rest, follow_up.words
+    first, _, rest = part.partition(" ")
     if times := _times(part):
         old = next(iter(_times(text)), None)
-        changed = f"{text[: old[0]]}{part[slice(*times[0])]}{text[old[1] :]}" if old else ""
-        yield _closed(changed or _appended(text, part, follow_up), follow_up)
-        return
-    if not follow_up.is_chinese and (more := list(_change_detail(part, last, follow_up, named))):
-        yield from more
-        return
-    slots = sorted(_slots(text, last), key=lambda slot: -_fit(slot, part, named, last))
-    best = [slot for slot in slots if _fit(slot, part, named, last) >= _FITS]
-    for slot in best[:2]:
-        if (head := _head_of(slot, part, last)) is not None:
-            yield _closed(f"{text[: head.start]}{head.text}{text[slot.end :]}", follow_up)
-        yield _closed(f"{text[: slot.start]}{part}{text[slot.end :]}", follow_up)
-    if best:
-        return
-    topic = next(_topics(last), "")
-    gap = (" " if topic[-1:].isascii() else "") if follow_up.is_chinese else ": "
-    if topic and topic not in part:
-        yield _closed(f"{topic}{gap}{part}", follow_up)
-    for slot in slots[:1]:
-        yield _closed(f"{text[: slot.start]}{part}{text[slot.end :]}", follow_up)
-    if not (topic or slots):
-        yield _closed(_appended(text, part, follow_up), follow_up)
-
-
-_PREPOSITIONS = frozenset(
-    [
-        "in",
-        "on",
-        "at",
-        "to",
-        "from",
-        "for",
-        "by",
-        "with",
-        "of",
-        "after",
-        "under",
-        "since",
-        "until",
-        "through",
-    ]
-)
-
-
-def _change_detail(
-    part: str, last: ConversationTurn, follow_up: _FollowUp, named: Sequence[SpokenName]
-) -> Iterator[str]:
-    """Yield the last question with another detail: "in Oslo", "abroad", "the price"."""
-    text, words = _without_end(last.question), follow_up.words
-    preposition, _, of = part.partition(" ")
-    if preposition.lower() in _PREPOSITIONS and of:
-        for phrase in noun_phrases(text):
-            if text[: phrase.start].lower().endswith(f" {preposition.lower()} "):
-                end = _with_tail(phrase, text).end
-                yield _closed(f"{text[: phrase.start]}{of}{text[end:]}", follow_up)
-                break
-        yield _closed(f"{text} {part}", follow_up)
+        new = part[slice(*times[0])]
+        yield f"{text[: old[0]]}{new}{text[old[1] :]}" if old else _added(part, text)
     elif words["adverb"].match(part):
-        yield _closed(f"{text} {part}", follow_up)
-    elif words["quantity"].search(part.split(" of ", maxsplit=1)[0].rsplit(maxsplit=1)[-1]):
-        topic = next(_topics(last), "")
-        of = f" of {topic}" if topic and not named and " of " not in part else ""
-        yield _closed(f"What is {part}{of}", follow_up)
+        ends = (p.start for p in noun_phrases(text) if _with_tail(p, text).end == len(text))
+        for place in ends:
+            if (before := text[:place].split()) and before[-1].lower() in {"to", *_AROUND}:
+                yield f"{' '.join(before[:-1])} {part}"  # in place of "within the country"
+        yield _added(part, text)
+    elif follow_up.is_chinese:
+        return
+    elif rest and first.lower() in _PREPOSITIONS:
+        led = (p for p in noun_phrases(text) if _before(p, text) == first.lower())
+        for phrase in [*led][:1]:
+            yield f"{text[: phrase.start]}{rest}{text[_with_tail(phrase, text).end :]}"
+        yield _added(part, text)
+    elif words["quantity"].search(part.partition(" of ")[0].split()[-1]):
+        topic = next(_referents("topic", last), "")
+        is_whole = not topic or follow_up.named or " of " in part
+        yield f"What is {part}" if is_whole else f"What is {part} of {topic}"
 
 
-def _appended(text: str, part: str, follow_up: _FollowUp) -> str:
-    return f"{part}{text}" if follow_up.is_chinese else f"{text} {part}"
+def _replace_part(text: str, follow_up: _FollowUp, last: ConversationTurn) -> Iterator[str]:
+    """Yield a question with the part replaced that is most alike; else its topic goes on."""
+    part, topic = follow_up.rest, next(_referents("topic", last), "")
+    fits = [(_fit(slot, part, follow_up.named, last), slot) for slot in _slots(text, last)]
+    fits.sort(key=lambda fit: -fit[0])
+    alike = [slot for fit, slot in fits if fit >= _FITS][:2]
+    slots = alike or [slot for _, slot in fits[:1]]
+    changed = [f"{text[: slot.start]}{part}{text[slot.end :]}" for slot in slots]
+    continued = [_behind(topic, part)] if topic and topic not in part and not alike else []
+    if _class_of(part, set()) in ("place", "time") and not alike:
+        continued = [_added(part, text)]  # "abroad" can be put before a Chinese question
+    is_attribute = follow_up.is_chinese and not follow_up.named
+    yield from (*continued, *changed) if is_attribute else (*changed, *continued)
+    if not topic and not fits:
+        yield _added(part, text)
+
+
+def _added(part: str, text: str) -> str:
+    return f"{part}{text}" if HAN_CHARACTER.search(part) else f"{text} {part}"
 
 
 def _times(text: str) -> list[tuple[int, int]]:
@@ -492,121 +422,99 @@ def _times(text: str) -> list[tuple[int, int]]:
 
 def _slots(text: str, last: ConversationTurn) -> list[Phrase]:
     """Return the parts of a question that another thing may replace."""
-    slots = list(noun_phrases(text))
-    if HAN_CHARACTER.search(text):
-        topic = topic_of(text)
-        if topic and topic not in {slot.text for slot in slots}:
-            slots.append(Phrase(topic, text.index(topic)))
-    slots += (
-        Phrase(name.name, name.start)
-        for name in last.names
-        if text[name.start :].startswith(name.name) and text[name.start - 1 : name.start] != "-"
-    )
-    return list(dict.fromkeys(slots))
+    has_topic = bool(last.topic) and last.topic in text
+    topic = [Phrase(last.topic, text.index(last.topic))] if has_topic else []
+    names = (Phrase(n.name, n.start) for n in last.names if text.startswith(n.name, n.start))
+    bare = (name for name in names if text[name.start - 1 : name.start] != "-")
+    phrases = noun_phrases(text)
+    owners = (Phrase(p.text.partition("'s ")[0], p.start) for p in phrases if "'s " in p.text)
+    return list(dict.fromkeys((*phrases, *topic, *bare, *owners)))
 
 
-_FITS = 2.0
+_FITS = 1.9
 
 
 def _fit(slot: Phrase, part: str, named: Sequence[SpokenName], last: ConversationTurn) -> float:
     """Return how alike a part of the last question and a phrase are in kind."""
     kinds = {name.type for name in named if len(name.name) * 2 > len(part)} - {""}
     own = {n.type for n in last.names if n.name in slot.text and len(n.name) * 2 > len(slot.text)}
-    value = 4.0 if kinds & own else 0.0
-    if own and kinds and not kinds & own:
-        value -= 1.0
+    value = 4.0 if kinds & own else -1.0 if kinds and own else 0.0
     if set(content_terms(slot.text)) & set(content_terms(part)) or slot.head == part[-2:]:
         value += 3.0
-    both = [(slot.text, own), (part, kinds)]
-    if HAN_CHARACTER.search(last.question):  # where a word in Latin letters is a name
-        classes = {_class_of(*each) if HAN_CHARACTER.search(each[0]) else "name" for each in both}
-    else:
-        classes = {_class_of(*each) for each in both}
-    value += 2.0 if len(classes) == 1 else 0.0
-    value += 1.0 if _determiner(slot.text) == _determiner(part) else 0.0
+    is_chinese = HAN_CHARACTER.search(last.question) is not None
+    one, other = ((slot.text, own), (part, kinds))
+    if _class_of(*one, in_chinese=is_chinese) == _class_of(*other, in_chinese=is_chinese):
+        value += 2.0
+    if _before(slot, last.question) in ("and", "or") or slot.text == last.question:
+        value -= 1.0
+    if _determiner(slot.text) == _determiner(part):
+        value += 1.0
     return value - (0.5 if slot.asked else 0.0) - (slot.start - len(slot.text) / 10) / 1000
 
 
-def _class_of(text: str, kinds: set[str]) -> str:
-    if re.search(r"[_\d/]|\w-\w|\(\)", text):
-        return "code"
-    is_latin = HAN_CHARACTER.search(text) is None
-    if any(c.isupper() for c in text) or "《" in text:
+def _class_of(text: str, kinds: set[str], *, in_chinese: bool = False) -> str:
+    """Return whether a phrase is a "name", or a "common" one, a "place" or a "time"."""
+    if re.search(r"[A-Z_\d/《]|\w-\w|\(\)", text):
         return "name"
-    if not is_latin and (kinds - {""}):
-        return "name"
-    if not is_latin:
-        (tags,) = ({word.tag[:1] for word in segment(text)[-1:]},)
-        return "place" if tags & {"s", "f"} else "time" if tags == {"t"} else "common"
-    return "common"
+    if not HAN_CHARACTER.search(text):
+        return "name" if in_chinese else "common"
+    tag = segment(text)[-1].tag[:1]
+    return "name" if kinds - {""} else {"s": "place", "f": "place", "t": "time"}.get(tag, "common")
 
 
 def _determiner(text: str) -> str:
-    first = text.split(maxsplit=1)[0].lower() if text.split() else ""
+    first = text.partition(" ")[0].lower()
     return first if first in ("the", "a", "an") else ""
 
 
-def _head_of(slot: Phrase, part: str, last: ConversationTurn) -> Phrase | None:
-    """Return the phrase with its last word replaced, if that is all that differs in kind."""
-    words, new = slot.text.split(), [w for w in part.split() if w.lower() not in ("the", "a", "an")]
-    is_name = any(name.name == " ".join(words[-len(name.name.split()) :]) for name in last.names)
-    opened = next((n for n in last.names if n.name in slot.text), None)
-    if len(new) != 1 or len(words) < 2 or is_name or opened is None:
-        return None
-    return Phrase(" ".join([*words[:-1], *new]), slot.start)
-
-
-def _with_tail(phrase: Phrase, text: str) -> Phrase:
-    """Return a phrase with what "of", "to" or the like adds to it."""
-    tail = _TAIL.match(text[phrase.end :])
-    following = next((p for p in noun_phrases(text) if p.start > phrase.start), None)
-    if tail is None or following is None or following.start != phrase.end + tail.end():
-        return phrase
-    return Phrase(text[phrase.start : following.end], phrase.start)
+def _before(phrase: Phrase, text: str) -> str:
+    """Return the word before a phrase in lower case."""
+    return "".join(text[: phrase.start].lower().split()[-1:])
 
 
 _TAIL = re.compile(r"\s+(?:of|to|for|from|in|on|at)\s+", re.IGNORECASE)
 
 
+def _with_tail(phrase: Phrase, text: str) -> Phrase:
+    """Return a phrase with what "of", "to" or the like adds to it."""
+    tail = _TAIL.match(text, phrase.end)
+    following = (p for p in noun_phrases(text) if tail and p.start == tail.end())
+    return next((Phrase(text[phrase.start : p.end], phrase.start) for p in following), phrase)
+
+
 def _things(question: str) -> Iterator[Phrase]:
     """Yield the phrases of a question that "it" may stand for, the likeliest first."""
-    words = ENGLISH.follow_ups
 
     def unlikelihood(phrase: Phrase) -> tuple[bool, bool, bool]:
-        before = question[: phrase.start].split()[-1:]
-        is_around = bool(before) and before[0].lower() in _AROUND
-        is_plural = phrase.head.islower() and phrase.head.endswith("s")
-        return phrase.asked, is_plural or not _is_specific(phrase.text), is_around
+        is_one = _is_specific(phrase) and not _is_plural(phrase)
+        return phrase.asked, not is_one, _before(phrase, question) in _AROUND
 
     for phrase in sorted(noun_phrases(question), key=unlikelihood):
         whole = _with_tail(phrase, question)
-        if whole != phrase and words["quantity"].search(phrase.text):
-            continue  # of "the price of X", X
-        yield whole
+        if whole == phrase or not ENGLISH.follow_ups["quantity"].search(phrase.text):
+            yield whole  # of "the price of X", X
 
 
-_AROUND = frozenset(
-    ["in", "at", "on", "from", "by", "with", "after", "before", "during", "for", "since", "until"]
-)
+def _is_plural(phrase: Phrase) -> bool:
+    return phrase.head.islower() and phrase.head.endswith("s")
 
 
-def _stands_alone(phrase: Phrase) -> bool:
-    """Return True for one thing that is nobody's: what has an owner is less often spoken of."""
-    is_plural = phrase.head.islower() and phrase.head.endswith("s")
-    return _is_specific(phrase.text) and not is_plural and "'s " not in phrase.text
-
-
-def _is_specific(text: str) -> bool:
+def _is_specific(phrase: Phrase) -> bool:
     """Return True for a phrase that stands for one thing: "the ferry", "buoy 7", "Heron"."""
-    return bool(_determiner(text)) or _class_of(text, set()) != "common"
+    return bool(_determiner(phrase.text)) or _class_of(phrase.text, set()) != "common"
 
 
 QUESTION_CHARACTERS = 600
 ANSWER_CHARACTERS = 600
 ANSWER_NAMES = 8
+_SHORT_ANSWER = 150
+"""Characters of an answer that hardly says more than what is asked for."""
+_FEW_TIMES = 4
+"""How much longer an answer may be than the name that is all that it says."""
+_LONGEST_TOPIC = 8
+"""Words before a colon that are the topic of a question."""
 _CITATION_MARK = re.compile(r"\s*\[M?\d+\](?:\([^)]*\))?")
 _LISTED = re.compile(r"^\s*(?:[-*•]|\d+[.)、])\s+(.+)$", re.MULTILINE)
-_QUOTED_ITEM = re.compile(r"[“\"「《]\s*([^”\"」》]{1,40}?)\s*[”\"」》]")
 _LONGEST_ITEM = 9
 _NO_ANSWERS = tuple(
     text
@@ -615,7 +523,7 @@ _NO_ANSWERS = tuple(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ConversationTurn:
     """A question that stands alone, its answer, and the names in each.
 
@@ -629,7 +537,15 @@ class ConversationTurn:
     answer_names: tuple[SpokenName, ...] = ()
     items: tuple[str, ...] = ()
 
-    @property
+    @cached_property
+    def topic(self) -> str:
+        """What a Chinese question is about, or stands before a colon in an English one; or ""."""
+        if HAN_CHARACTER.search(self.question):
+            return topic_of(self.question)
+        topic, colon, _ = self.question.partition(": ")
+        return topic if colon and len(topic.split()) <= _LONGEST_TOPIC else ""
+
+    @cached_property
     def asked_noun(self) -> str:
         """The noun behind "which" or "how many"; empty if there is none."""
         phrases = noun_phrases(self.question)
@@ -639,22 +555,42 @@ class ConversationTurn:
             return next((p.text for p in phrases if start <= p.start <= start + 1), "")
         return next((phrase.text for phrase in phrases if phrase.asked), "")
 
-    @property
+    @cached_property
     def asked_name(self) -> str:
         """The name in the answer that the question asks for, "" if it asks for none."""
-        words, found = _words_of(self), self.answer_names
-        if not words["argument"].search(self.question) or not found or _defines(self):
+        words, found = _words_of(self.question), self.answer_names
+        if not words["argument"].search(self.question) or not found or self._defines():
             return ""
         if reading_of(self.question).asks_who:
-            own = [name.name for name in self.names]
-            other = [name for name in found if not any(text in name.name for text in own)]
-            persons = [name for name in other if _may_be("person", name)]
+            other = self.told_names
+            persons = [name for name in other if _may_be_person(name)]
             return next((name.name for name in (*persons, *other)), "")
         asked = self.asked_noun
         if words["organization"].search(asked) or words["place"].search(asked):
             return found[0].name
+        longest = _SHORT_ANSWER if asked else _FEW_TIMES * len(found[0].name)
         is_sure = len(found) == 1 and not words["quantity"].search(self.question)
-        return found[0].name if is_sure and len(self.answer) <= _SHORT_ANSWER else ""
+        return found[0].name if is_sure and len(self.answer) <= longest else ""
+
+    @cached_property
+    def persons(self) -> frozenset[str]:
+        """The names that must be those of persons."""
+        asked = {self.asked_name, *(name.name for name in self.names if self._defines())}
+        who = asked if reading_of(self.question).asks_who else set[str]()
+        may_be = (n for n in (*self.names, *self.answer_names) if _may_be_person(n))
+        return frozenset(n.name for n in may_be if n.type == "PERSON" or n.name in who)
+
+    @property
+    def told_names(self) -> list[SpokenName]:
+        """The names of the answer that are no longer forms of those of the question."""
+        own = [name.name for name in self.names]
+        return [name for name in self.answer_names if not any(text in name.name for text in own)]
+
+    def _defines(self) -> bool:
+        """Return True if it asks who or what a name is, so that this stays the subject."""
+        found = _words_of(self.question)["defines"].search(self.question)
+        before = self.question[: found.start()] if found else ""
+        return found is not None and (not before or any(n.name == before for n in self.names))
 
 
 def read_turn(question: str, answer: str, names: NameReader) -> ConversationTurn:
@@ -665,7 +601,7 @@ def read_turn(question: str, answer: str, names: NameReader) -> ConversationTurn
     question = " ".join(question.split())[:QUESTION_CHARACTERS]
     plain = _CITATION_MARK.sub("", answer[:ANSWER_CHARACTERS])
     said = "" if plain.strip().startswith(_NO_ANSWERS) else " ".join(plain.split())
-    asked = tuple(names(question))
+    asked = tuple(names(question)) or _asked_person(question)
     forms = {normal_form(name.name) for name in asked}
     best = _best_sentence(question, plain) if said else ""
     told = [name for text in (best, said) if text for name in names(text)]
@@ -676,6 +612,13 @@ def read_turn(question: str, answer: str, names: NameReader) -> ConversationTurn
     new = list(found.values())
     items = _find_items(question, plain if said else "", new)
     return ConversationTurn(question, said, asked, tuple(new[:ANSWER_NAMES]), items)
+
+
+def _asked_person(question: str) -> tuple[SpokenName, ...]:
+    """Return the person of a Chinese "who is he?" whose name no document knows."""
+    who, end, _ = question.partition("是谁")
+    is_person = bool(who and end) and segment(who)[0].tag.startswith("nr")
+    return (SpokenName(who, "PERSON"),) if is_person else ()
 
 
 _CHOICE = re.compile(r"\s+or\s+|\s*还是\s*")
@@ -699,64 +642,42 @@ def _find_items(question: str, answer: str, names: Sequence[SpokenName]) -> tupl
             return before[0].text, behind[0].text
     if len(listed := _LISTED.findall(answer)) > 1:
         return tuple(re.split(r"[:：,，.。(（]|\s[–—-]\s", item)[0].strip() for item in listed)
-    for text in (answer, question):
+    for text in (question, answer):
         found = _joined(text)
         if len(found) > 1:
             return found
-    if len(quoted := list(dict.fromkeys(_QUOTED_ITEM.findall(answer)))) > 1:
-        return tuple(quoted)
     return tuple(name.name for name in names) if len(names) > 1 else ()
 
 
 def _joined(text: str) -> tuple[str, ...]:
     """Return the names or phrases that "and" joins, in the first sentence that has some."""
-    words = (CHINESE if HAN_CHARACTER.search(text) else ENGLISH).follow_ups
+    words = _words_of(text)
     for sentence in re.split(r"(?<=[.!?。！？])\s*|\n+", text):
         body = re.split(r"[:：]", sentence)[-1].strip(" .?。？!")
-        parts = [part.strip() for part in words["items"].form.split(simplify(body))]
-        if len(parts) < 2:
+        first, *others = (part.strip() for part in words["items"].form.split(simplify(body)))
+        if not others:
             continue
-        first = noun_phrases(parts[0])
-        found = [first[-1].text if first else parts[0]]
-        for part in parts[1:]:
-            short = part if _is_short(part) else next((p.text for p in noun_phrases(part)), "")
-            found.append(short)
+        phrases = [noun_phrases(part) for part in (first, *others)]
+        found = [phrases[0][-1].text if phrases[0] else first]
+        for part, inside in zip(others, phrases[1:], strict=True):
+            found.append(part if _is_short(part) else inside[0].text if inside else "")
         found = [item for item in found if item and _is_short(item)]
         if number := words["number"].search(sentence):  # "the two servers of Samba, smbd and nmbd"
-            count = next(int(name[1:]) for name, text in number.groupdict().items() if text)
-            found = found[-count:]
+            found = found[-int(str(number.lastgroup)[1:]) :]
         if len(found) > 1:
             return tuple(found)
     return ()
 
 
 def _is_short(item: str) -> bool:
-    if HAN_CHARACTER.search(item):
-        return len(item) <= _LONGEST_ITEM
-    return len(item.split()) <= _LONGEST_ITEM
+    is_chinese = HAN_CHARACTER.search(item) is not None
+    return (len(item) if is_chinese else len(item.split())) <= _LONGEST_ITEM
 
 
-def _find_item(place: str, turns: Sequence[ConversationTurn]) -> list[str]:
-    """Return the item that "the second one" or "the other one" stands for."""
-    said = turns[-1].question if turns else ""
-    able = [turn for turn in reversed(turns) if len(turn.items) > 1]
-    able.sort(key=lambda turn: not any(item in said for item in turn.items))
-    for turn in able:
-        items = turn.items
-        if place == "other":
-            left = [item for item in items if item not in said]
-            if left and len(left) < len(items):
-                return left[:1]
-            return [items[-1]]
-        at = len(items) - 1 if place == "last" else int(place[1])
-        if at < len(items):
-            return [items[at]]
-    return []
-
-
-_CAPITAL_WORD = r"(?:[A-Z]\.(?=\s)|[A-Z](?:[\w'’-]|\.(?=\w))*)"
+_LETTER = rf"[^\W{HAN_AND_KANA}]"
+_CAPITAL_WORD = rf"(?:[A-Z]\.(?=\s)|[A-Z](?:{_LETTER}|['’-]|\.(?={_LETTER}))*)"
 _CAPITALS = re.compile(
-    rf"{_CAPITAL_WORD}(?:\s+(?:(?:of|the|de|van|von|for)\s+)*(?:{_CAPITAL_WORD}|[0-9][\w'’-]*))*|《[^》]+》"
+    rf"{_CAPITAL_WORD}(?:\s+(?:(?:of|the|de|van|von|for)\s+)*(?:{_CAPITAL_WORD}|[0-9](?:{_LETTER}|['’-])*))*|《[^》]+》"
 )
 _SENTENCE_START = re.compile(r"(?:^|[.!?:;…]|\n)\W*$")
 _LOOK_BACK = 20
@@ -845,23 +766,22 @@ def _overlap(one: SpokenName, other: SpokenName) -> bool:
 
 
 class Pronoun(NamedTuple):
-    """A pronoun in a question: its offsets, whether it is possessive, and what it may refer to.
+    """Words that point at something said: their offsets, and what they may refer to.
 
     That is a "person", a "thing", a "place", "any" of these, a time ("then"), what was said last
-    ("that"), or what is "named" by a ``noun`` as in "this company".
+    ("that"), what is "named" by a ``noun`` as in "this company", an "item" of a list at the place
+    that ``noun`` names, or "which" of them.
     """
 
     kind: str
     start: int
     end: int
-    possessive: bool
+    possessive: bool = False
     noun: str = ""
 
 
 _OWN = "_own"
-"""The end of the name of a group of possessive pronouns; the names begin with their kind."""
-_SHORT_ANSWER = 150
-"""Characters of an answer that hardly says more than what is asked for."""
+"""The end of the name of a group of possessive pronouns; names of groups begin with their kind."""
 _NO_PERSONS = frozenset(
     {"PLACE", "ORGANIZATION", "DATE", "NUMBER", "WORK", "IDENTIFIER", "EVENT", "PRODUCT"}
 )
@@ -883,8 +803,18 @@ def find_pronoun(question: str) -> Pronoun | None:
             if noun and language is CHINESE:  # as many characters as are a word
                 end = match.start("noun") + segment(simple[match.start("noun") :])[0].end
                 noun = simple[match.start("noun") : end]
-            return Pronoun(group.removesuffix(_OWN), start, end, group.endswith(_OWN), noun)
+            return Pronoun(group.partition("_")[0], start, end, group.endswith(_OWN), noun)
     return None
+
+
+def _open_pronoun(question: str, names: NameReader) -> Pronoun | None:
+    """Return the first pronoun of a question, unless a name precedes it in the question."""
+    pronoun = find_pronoun(question)
+    if pronoun is None:
+        return None
+    named = (name for name in names(question) if name.is_proper)
+    is_object = ENGLISH.follow_ups["object"].match(question[pronoun.start :]) is not None
+    return pronoun if is_object or all(n.start > pronoun.start for n in named) else None
 
 
 def _put(text: str, pronoun: Pronoun, name: str) -> str:
@@ -903,128 +833,129 @@ def _put(text: str, pronoun: Pronoun, name: str) -> str:
 
 
 def _antecedents(pronoun: Pronoun, turns: Sequence[ConversationTurn]) -> Iterator[str]:
-    """Yield what a pronoun may refer to, the likeliest first.
-
-    The latest turns are tried first. Names of the answer precede those of its question if the
-    question asked for them: for a person or a place, or with a short answer that has one name.
-    """
-    kind = pronoun.kind
-    if kind == "person":  # those that are known to be persons precede all other names
-        known = [name for turn in reversed(turns) for name in _persons(turn)]
-        asked = {turn.asked_name for turn in turns if reading_of(turn.question).asks_who}
-        yield from (n.name for n in known if n.type == "PERSON" or n.name in asked)
-        last = turns[-1]
-        if _asks_for("person", last) and not any(_may_be("person", n) for n in last.answer_names):
-            yield from _topics(last)  # nobody knows who that is
-        yield from (name.name for name in known)
-        return
-    for turn in reversed(turns):
-        if kind == "then":
-            for text in (turn.answer, turn.question):
-                yield from (text[start:end] for start, end in _times(text)[:1])
-            continue
-        if kind == "named":
-            yield from _named_by(pronoun.noun, turn)
-            continue
-        yield from _fitting(kind, turn)
-
-
-def _persons(turn: ConversationTurn) -> list[SpokenName]:
-    """Return the names of a turn that may be those of persons."""
-    asks = _asks_for("person", turn)
-    own = [name.name for name in turn.names]
-    told = [name for name in turn.answer_names if not any(text in name.name for text in own)]
-    both = (told, turn.names) if asks else (turn.names, told)
-    return [name for name in chain(*both) if _may_be("person", name)]
-
-
-def _fitting(kind: str, turn: ConversationTurn) -> Iterator[str]:
-    asks = _asks_for(kind, turn)
-    if kind == "that" and turn.asked_name:
-        yield turn.asked_name
-    both = (turn.answer_names, turn.names) if asks else (turn.names, turn.answer_names)
-    fitting = [name for name in chain(*both) if _may_be(kind, name)]
-    if kind == "place":
-        fitting.sort(key=lambda name: name in turn.answer_names)
-        fitting.sort(key=lambda name: name.type not in ("PLACE", "ORGANIZATION", ""))
-        yield from (name.name for name in fitting)
-        return
-    is_chinese = HAN_CHARACTER.search(turn.question) is not None
-    places = [name for name in fitting if name.type == "PLACE"]
-    others = [name for name in fitting if name.type != "PLACE"]
-    asked = [name for name in others if asks and name in turn.answer_names]
-    own = [name for name in others if name in turn.names]
-    is_of_kind = bool(turn.asked_noun) and not turn.asked_noun.endswith("s")
-    if turn.asked_name and (kind == "any" or (is_of_kind and kind == "thing")):
-        yield turn.asked_name
-    yield from (name.name for name in asked)
-    persons = {name.name for name in turn.names if name.type == "PERSON"}
-    if is_chinese:
-        topic = topic_of(turn.question)
-        if topic and topic not in persons:
-            yield topic
-        yield from (name.name for name in own)
-        phrases: Sequence[Phrase] = noun_phrases(turn.question)
+    """Yield what a pronoun may refer to, the likeliest first; the latest turns are tried first."""
+    kind, noun = pronoun.kind, pronoun.noun
+    if kind == "item":
+        yield from _find_item(noun, turns)
+    elif kind == "person":
+        yield from _find_persons(turns)
+    elif kind == "which" and turns:
+        items, asked = turns[-1].items, turns[-1].asked_noun
+        if asked:
+            yield f"{noun} {asked}"
+        elif items:
+            yield f"{noun} of {' and '.join(items)}"
     else:
-        phrases = list(_things(turn.question))
-        firm = [p.text for p in phrases if kind != "any" and _stands_alone(p)]
-        yield from (text for text in firm if not any(person in text for person in persons))
-        yield from (name.name for name in own)
-    at = {name.name for name in places}
-    texts = [phrase.text for phrase in phrases if phrase.text not in at]
+        for turn in reversed(turns):
+            if kind == "then":
+                for text in (turn.answer, turn.question):
+                    yield from (text[start:end] for start, end in _times(text)[:1])
+            else:
+                persons = _persons_of(turns)
+                named = _named_by(noun, turn) if kind == "named" else None
+                yield from named or _referents(kind, turn, persons)
+
+
+def _persons_of(turns: Sequence[ConversationTurn]) -> frozenset[str]:
+    return frozenset(chain.from_iterable(turn.persons for turn in turns))
+
+
+def _find_persons(turns: Sequence[ConversationTurn]) -> Iterator[str]:
+    """Yield the names of persons; those that are known to be persons precede all others."""
+    known: list[SpokenName] = []
+    for turn in reversed(turns):
+        asks = bool(turn.asked_name)
+        both = (turn.told_names, turn.names) if asks else (turn.names, turn.told_names)
+        known += (name for name in chain(*both) if _may_be_person(name))
+    yield from (name.name for name in known if name.name in _persons_of(turns))
+    for turn in turns[-1:]:
+        persons = (name for name in turn.answer_names if _may_be_person(name))
+        if reading_of(turn.question).asks_who and not any(persons):
+            yield from _referents("topic", turn)  # nobody knows who that is
+    yield from (name.name for name in known)
+
+
+_ENGLISH = frozenset(["whole", "one"])
+_ORDERS = {
+    "thing": "asked topic one noun name phrase place told",
+    "that": "asked topic one name phrase place told",
+    "any": "asked topic name phrase place told",
+    "place": "name told",
+    "topic": "topic whole name phrase asked",
+}
+"""What a pronoun of a kind stands for, or what a turn is about, the likeliest first.
+
+That is what a question asks for, its topic, one thing in it, a thing with a name, a name, a phrase,
+a place, and a name of the answer.
+"""
+
+
+def _referents(kind: str, turn: ConversationTurn, others: Collection[str] = ()) -> Iterator[str]:
+    """Yield what a turn speaks of and a pronoun of a kind may stand for, the likeliest first.
+
+    It stands for none of the ``others``.
+    """
+    is_chinese, asked = HAN_CHARACTER.search(turn.question) is not None, turn.asked_name
+    own = [name.name for name in turn.names if name.name not in others]
+    told = [name.name for name in turn.answer_names if name.name not in others]
+    typed = {n.name for n in (*turn.names, *turn.answer_names) if n.type == "PLACE"}
+    places = typed if kind not in ("topic", "place") else set[str]()
+    phrases = noun_phrases(turn.question) if is_chinese else _things(turn.question)
+    things = [p for p in phrases if not any(other in p.text for other in others)]
     if kind == "any":
-        texts.sort(key=lambda text: (not text.endswith("s"), turn.question.find(text)))
-    yield from (text for text in texts if not any(person in text for person in persons))
-    yield from (name.name for name in chain(places, others))
+        things.sort(key=lambda thing: (not _is_plural(thing), thing.start))
+    if asked in others or (turn.asked_noun.endswith("s") and len(turn.answer_names) > 1):
+        asked = ""
+    noun = turn.asked_noun if kind == "thing" and not is_chinese else ""
+    led = (p for p in things if _before(p, turn.question) not in _AROUND)
+    one = (p for p in led if _is_specific(p) and not _is_plural(p) and "'s " not in p.text)
+    roles: dict[str, Iterable[str]] = {
+        "asked": [asked],
+        "topic": [] if turn.topic in others else [turn.topic],
+        "whole": (p.text for p in things if any(n != p.text and n in p.text for n in own)),
+        "one": (p.text for p in one),
+        "noun": [f"the {noun}"] if noun and not noun.endswith("s") else [],
+        "name": (name for name in own if name not in places),
+        "phrase": (p.text for p in things if p.text not in places),
+        "place": (name for name in (*own, *told) if name in places),
+        "told": told,
+    }
+    order = (role for role in _ORDERS[kind].split() if not (is_chinese and role in _ENGLISH))
+    yield from dict.fromkeys(filter(None, chain.from_iterable(map(roles.__getitem__, order))))
 
 
 def _named_by(noun: str, turn: ConversationTurn) -> Iterator[str]:
     """Yield the names and phrases of a turn that a word such as "company" may stand for."""
-    words = _words_of(turn)
+    words, stems = _words_of(turn.question), set(content_terms(noun))
     names = (*turn.names, *turn.answer_names)
-    stems = set(content_terms(noun))
-    for name in names:
-        if stems & set(content_terms(name.name)) or noun in name.name:
-            yield name.name
-    for kind in ("person", "place", "organization"):
-        if words[kind].search(noun):
-            yield from (name.name for name in names if name.type == kind.upper())
+    alike = (n for n in names if stems & set(content_terms(n.name)) or noun in n.name)
+    kinds = [kind for kind in ("person", "place", "organization") if words[kind].search(noun)]
+    typed = (name for name in names if name.type.lower() in kinds)
+    yield from (name.name for name in chain(alike, typed))
     yield from (p.text for p in _things(turn.question) if stems & set(content_terms(p.head)))
 
 
-def _defines(turn: ConversationTurn) -> bool:
-    """Return True if a turn asks who or what a name is, so that it stays the subject."""
-    if not (match := _words_of(turn)["defines"].search(turn.question)):
-        return False
-    before = turn.question[: match.start()]
-    return not before or any(name.name == before for name in turn.names)
+def _may_be_person(name: SpokenName) -> bool:
+    text, words = name.name, _words_of(name.name)
+    is_word = text.isascii() and text.islower() and " " not in text
+    is_other = is_word or words["organization"].search(text) or words["place"].search(text)
+    return name.type not in _NO_PERSONS and (name.type != "" or not is_other)
 
 
-def _asks_for(kind: str, turn: ConversationTurn) -> bool:
-    """Return True if a turn asks for what its answer names, so that a pronoun may refer to that."""
-    question, words = reading_of(turn.question), _words_of(turn)
-    if kind == "place":
-        return question.asks_where
-    if _defines(turn):
-        return False
-    if kind == "person" and question.asks_who:
-        return True
-    is_one = len(turn.answer_names) == 1 and len(turn.answer) <= _SHORT_ANSWER
-    asks_what = words["argument"].search(turn.question) and not question.asks_who
-    return is_one and bool(asks_what and not words["quantity"].search(turn.question))
-
-
-def _may_be(kind: str, name: SpokenName) -> bool:
-    if kind == "place":
-        return name.type != "PERSON"
-    if kind == "person":
-        if name.type in ("", "PERSON"):
-            words = (CHINESE if HAN_CHARACTER.search(name.name) else ENGLISH).follow_ups
-            is_word = name.name.isascii() and name.name.islower() and " " not in name.name
-            is_other = words["organization"].search(name.name) or words["place"].search(name.name)
-            return name.type == "PERSON" or not (is_word or is_other)
-        return name.type not in _NO_PERSONS
-    return kind == "any" or name.type != "PERSON"
+def _find_item(place: str, turns: Sequence[ConversationTurn]) -> list[str]:
+    """Return the item that "the second one" or "the other one" stands for."""
+    said = turns[-1].question if turns else ""
+    able = [turn for turn in reversed(turns) if len(turn.items) > 1]
+    able.sort(key=lambda turn: not any(item in said for item in turn.items))
+    for turn in able:
+        items = turn.items
+        if place == "other":
+            left = [item for item in items if item not in said]
+            return left[:1] if 0 < len(left) < len(items) else [items[-1]]
+        at = len(items) - 1 if place == "last" else int(place[1])
+        if at < len(items):
+            return [items[at]]
+    return []
 
 
 Support = Callable[[str], float]
@@ -1093,10 +1024,6 @@ _ADDED_CHARACTERS = 80
 _MOST_REPEATS = 2
 """How much more often than before a term may occur."""
 
-_ASKING = (
-    "who|whom|whose|what|when|where|which|why|how|is|are|am|was|were|do|does|did|can|could|has|have"
-    "|had|will|would|should|shall|may|might|must"
-)
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 _ASKED = tuple(
     re.compile(forms, re.IGNORECASE)
@@ -1113,10 +1040,6 @@ _DECIDING = re.compile(
     re.IGNORECASE,
 )
 """Stop words that change what a question asks."""
-_ASKS = re.compile(
-    rf"^\W*(?:{_ASKING})\b|[?？]\s*$|[谁哪几吗呢何]|什么|多少|怎|是否|是不是|有没有|能否",
-    re.IGNORECASE,
-)
 _STATES = re.compile(r"\b(?:is|are|am|was|were|has|had|did|does|will)\b", re.IGNORECASE)
 
 
@@ -1141,9 +1064,7 @@ def check_rewritten(text: str, question: str, said: Sequence[str]) -> None:
         if (found := form.search(asked)) and not form.search(asks):
             raise Unparsable(f"The rewritten question does not ask `{found[0]}`.")
     own = asked.rstrip(" ?？") if HAN_CHARACTER.search(asks) else asked
-    if not _ASKS.search(asks) and (
-        _ASKS.search(own) or _found(_STATES, asks) - _found(_STATES, asked)
-    ):
+    if not _asks(asks) and (_asks(own) or _found(_STATES, asks) - _found(_STATES, asked)):
         raise Unparsable("The reply is not a question.")
     lost = [term for term in _own_terms(question) if term not in after]
     lost += [c for word in _own_han(question) for c in word if c not in EMPTY_ZH and c not in asks]
@@ -1155,6 +1076,10 @@ def check_rewritten(text: str, question: str, said: Sequence[str]) -> None:
     new = [term for term in _own_terms(text) if term not in known]
     if new := [*new, *(word for word in _own_han(text) if word not in spoken)]:
         raise Unparsable(f"The rewritten question adds `{new[0]}`, which nobody said.")
+
+
+def _asks(text: str) -> bool:
+    return text.rstrip()[-1:] in ("?", "？", "呢") or bool(_words_of(text)["full"].search(text))
 
 
 def _found(form: re.Pattern[str], text: str) -> set[str]:

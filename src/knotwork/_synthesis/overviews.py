@@ -727,34 +727,23 @@ def write_lines(summary: SummaryText, language: str, *, is_numbered: bool = Fals
 
 def _told_once(lines: Sequence[SummaryLine]) -> list[SummaryLine]:
     """Return lines in which a statement that is quoted again only adds its source to the first."""
-    told: list[SelectedSentence] = []
-    more: defaultdict[int, list[SelectedSentence]] = defaultdict(list)
-    places: dict[tuple[int, int], int] = {}
+    told: list[tuple[SelectedSentence, int, int]] = []
+    kept: list[list[SummaryPiece | None]] = [[*line.pieces] for line in lines]
     for row, line in enumerate(lines):
         for column, (text, source) in enumerate(line.pieces):
             if source is None or line.is_list or show_sentence(source.text) != text:
                 continue
-            same = (n for n, other in enumerate(told) if say_the_same(other.text, source.text))
+            same = (place for other, *place in told if say_the_same(other.text, source.text))
             if (known := next(same, None)) is None:
-                places[row, column] = len(told)
-                told.append(source)
-            else:
-                places[row, column] = -1
-                more[known] += [source, *source.also]
-    if not more:
-        return list(lines)
-
-    def pieces_of(row: int, line: SummaryLine) -> tuple[SummaryPiece, ...]:
-        kept = list[SummaryPiece]()
-        for column, (text, source) in enumerate(line.pieces):
-            known = places.get((row, column), len(told))
-            if known >= 0:
-                also = more.get(known, ())
-                whole = replace(source, also=(*source.also, *also)) if source and also else source
-                kept.append(SummaryPiece(text, whole))
-        return tuple(kept)
-
-    shown = [(line, pieces_of(row, line)) for row, line in enumerate(lines)]
+                told.append((source, row, column))
+                continue
+            first = kept[known[0]][known[1]]
+            assert first is not None
+            assert first.source is not None
+            also = (*first.source.also, source, *source.also)
+            kept[known[0]][known[1]] = first._replace(source=replace(first.source, also=also))
+            kept[row][column] = None
+    shown = [(line, tuple(filter(None, held))) for line, held in zip(lines, kept, strict=True)]
     return [replace(line, pieces=held) for line, held in shown if held or not line.pieces]
 
 

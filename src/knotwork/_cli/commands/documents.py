@@ -35,6 +35,7 @@ def documents_command(
     """
     from knotwork._cli.progress import describe_failure
     from knotwork._indexing.embedding import refused_chunks, refused_notes
+    from knotwork._stores.corrections import listed_entries
 
     if (uri is None) != (not changes):
         raise click.UsageError("Give a URI together with --edit.")
@@ -46,7 +47,7 @@ def documents_command(
         return
     store = session.open().store
     refused = {key: refused_notes(store, key) for key in refused_chunks(store)}
-    entries = list(store.ledger.entries())
+    entries = list(listed_entries(store))
     indexed = [
         _describe(store, entry, refused.get(entry.document_id, []))
         for entry in entries

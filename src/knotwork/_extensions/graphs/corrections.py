@@ -44,6 +44,7 @@ from knotwork._retrieval.entity_lookup import suggest_names
 from knotwork._stores.base import Store, require_corrections, require_resolutions
 from knotwork._stores.corrections import (
     CORRECTION_KINDS,
+    CORRECTION_URI,
     SHOW,
     former_names_of,
     in_effect,
@@ -72,9 +73,6 @@ from knotwork.records import (
 
 LOCAL_AUTHOR = "local"
 """The author of corrections that are made without a key."""
-
-CORRECTION_URI = "correction:"
-"""The uris of the documents of stated relations begin so; it is also the root of them all."""
 
 Reason = Literal["", "undone", "replaced", "gone", "hidden", "kept_apart", "not_stated", "deleted"]
 REASONS: Mapping[Reason, str] = {

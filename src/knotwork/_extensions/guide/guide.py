@@ -30,6 +30,7 @@ from knotwork._extensions.guide.offers import (
 from knotwork._indexing.communities.extractive_reports import names_a_theme
 from knotwork._indexing.communities.index_reports import find_topics
 from knotwork._questions.languages import Words, read_words
+from knotwork._stores.corrections import listed_entries
 from knotwork._synthesis import messages
 from knotwork._synthesis.extractive_answers import cite_sentences
 from knotwork._synthesis.overviews import DocumentOutline, OutlinePart, lead_of
@@ -105,10 +106,10 @@ class Guide:
 
 @dataclass(slots=True)
 class _Kept:
-    """What was found for a generation of a store."""
+    """What was found for a generation of a store: all but the documents, and pages of these."""
 
     generation: int = -1
-    whole: Guide | None = None
+    guide: Guide | None = None
     pages: dict[tuple[int, int], Guide] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -123,26 +124,32 @@ def write_guide(store: Store, ask: Ask, *, limit: int, offset: int) -> Guide:
         kept = _KEPT.setdefault(store, _Kept())
     with kept.lock:  # a second request waits for the first one
         generation = store.generation()
-        if kept.generation != generation:
-            kept.generation, kept.whole, kept.pages = generation, None, {}
-        page = offset, limit
-        if page not in kept.pages:
-            with store.reading():
-                entries = [entry for entry in store.ledger.entries() if not entry.error]
-                described = _describe(store, entries[offset : offset + limit])
-                kept.pages[page] = Guide(len(entries), tuple(described))
-                read = {} if kept.whole else _read_sample(store, entries)
-            if kept.whole is None:
-                kept.whole = Guide(
-                    len(entries),
-                    (),
-                    tuple(_main_topics(store)),
-                    tuple(_offer(store, ask, read)),
-                    tuple(find_events(store, read)),
-                )
-        assert kept.whole is not None
-        shown = kept.pages[page]
-        return replace(kept.whole, total=shown.total, documents=shown.documents)
+        if kept.guide is None or kept.generation != generation:
+            kept.guide, kept.pages = _read_whole(store, ask), {}
+            kept.generation = generation
+        if (page := kept.pages.get((limit, offset))) is None:
+            page = turn_page(kept.guide, store, limit=limit, offset=offset)
+            kept.pages[limit, offset] = page
+        return page
+
+
+def turn_page(guide: Guide, store: Store, *, limit: int, offset: int) -> Guide:
+    """Return a guide with ``limit`` other documents from the position ``offset``."""
+    with store.reading():
+        entries = _entries(store)
+        documents = tuple(_describe(store, entries[offset : offset + limit]))
+    return replace(guide, total=len(entries), documents=documents)
+
+
+def _entries(store: Store) -> list[LedgerEntry]:
+    return [entry for entry in listed_entries(store) if not entry.error]
+
+
+def _read_whole(store: Store, ask: Ask) -> Guide:
+    with store.reading():
+        read = _read_sample(store, _entries(store))
+    topics, offered = tuple(_main_topics(store)), tuple(_offer(store, ask, read))
+    return Guide(0, (), topics, offered, tuple(find_events(store, read)))
 
 
 def _describe(store: Store, entries: Sequence[LedgerEntry]) -> Iterator[DescribedDocument]:
@@ -158,14 +165,11 @@ def _describe(store: Store, entries: Sequence[LedgerEntry]) -> Iterator[Describe
             for section in sections.get(document.id, ())
             if section.title and section.level > 0
         ]
-        outline = DocumentOutline((part,), {document.id: inside})
         title = plain_title(document, [section.title for section in inside])
-        lead = lead_of(store, outline, part, most=1)
-        if lead is None:
-            yield DescribedDocument(document.uri, title, _describe_table(document))
-            continue
-        (source,) = cite_sentences([lead], store)
-        yield DescribedDocument(document.uri, title, show_sentence(lead.text), source)
+        lead = lead_of(store, DocumentOutline((part,), {document.id: inside}), part, most=1)
+        sentence = show_sentence(lead.text) if lead else _describe_table(document)
+        source = next(iter(cite_sentences([lead], store) if lead else ()), None)
+        yield DescribedDocument(document.uri, title, sentence, source)
 
 
 def plain_title(document: Document, headings: Iterable[str]) -> str:
@@ -250,36 +254,30 @@ def find_events(store: Store, read: Mapping[str, Sequence[Chunk]]) -> list[Dated
         for span in chunk.sentences:
             text = chunk.text_at(span)
             shown = show_sentence(text)
-            when = _WHEN.search(shown)
-            if when is None or len(shown) > _LONGEST_EVENT or not _is_event(shown, when):
-                continue
-            days = read_day_range(when["date"].strip())
+            when = _when(shown) if len(shown) <= _LONGEST_EVENT else ""
+            days = read_day_range(when) if when else None
             if days is None or not is_statement(chunk, span, text):
                 continue
-            if repeats(shown, told[days.start], share=_SAME_EVENT):
-                continue
-            told[days.start].append(frozenset(content_terms(shown)))
-            item = SelectedSentence(chunk, span, text, 1.0, 0)
-            found.append((weigh_alone(shown), days.start, when["date"].strip(), item))
+            if not repeats(shown, told[days.start], share=_SAME_EVENT):
+                told[days.start].append(frozenset(content_terms(shown)))
+                item = SelectedSentence(chunk, span, text, 1.0, 0)
+                found.append((weigh_alone(shown), days.start, when, item))
     best = sorted(found, key=lambda event: -event[0])[:EVENTS]
     best.sort(key=lambda event: event[1])
     if len(best) < FEWEST_EVENTS:
         return []
     sources = cite_sentences([item for *_, item in best], store)
     return [
-        DatedEvent(_first_day(days), when, show_sentence(item.text), source)
-        for (_, days, when, item), source in zip(best, sources, strict=True)
+        DatedEvent(date.fromordinal(day).isoformat(), when, show_sentence(item.text), source)
+        for (_, day, when, item), source in zip(best, sources, strict=True)
     ]
 
 
-def _is_event(text: str, when: re.Match[str]) -> bool:
-    """Return True if a sentence says that something was done at the time that it names."""
-    is_bare_year = when["date"].strip().isdigit()
-    words = _event_words()
-    if is_bare_year and not words["before_year"].search(text[: when.start()]):
-        return False
-    return words["deed"].search(text) is not None and words["none"].search(text) is None
-
-
-def _first_day(ordinal: int) -> str:
-    return date.fromordinal(ordinal).isoformat()
+def _when(text: str) -> str:
+    """Return the time at which a sentence says that something was done; "" if it does not."""
+    found, words = _WHEN.search(text), _event_words()
+    if found is None or not words["deed"].search(text) or words["none"].search(text):
+        return ""
+    when = found["date"].strip()
+    is_time = not when.isdigit() or words["before_year"].search(text[: found.start()])
+    return when if is_time else ""

@@ -12,9 +12,10 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import chain
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from knotwork._questions.languages import Words, read_words
+from knotwork._questions.languages import Words, fill_parts, read_words
 from knotwork._synthesis.ask_request import AskRequest
 from knotwork._text.languages import HAN_CHARACTER, is_wide, simplify
 from knotwork._text.names import normal_form
@@ -41,6 +42,8 @@ _OF_TASK = 0.85
 """The worth of a question made from a heading that names a task."""
 _SHORTEST_WIDE = 3
 """Characters of what a Chinese question is about: shorter words may mean several things."""
+_ROWS_EACH = 3
+"""Rows of a table from which questions are made."""
 _NEAR = 3
 """Passages before and after a cited one from which related questions are made."""
 _OF_ENTITY, _MOST_CHUNKS = 3, 24
@@ -55,34 +58,14 @@ _SAME_FORM = 0.8
 """The factor of the worth of a further question of the same form."""
 _LEAST_DIFFERENT = 0.5
 """The least share of the terms of a question that an earlier one lacks."""
-_MARKUP = re.compile(r"[\[\]{}<>|=\\*#`~^]|://|\s[-–—]\s|[:;：；]\S*\s")
 _ARTICLE = re.compile(r"(?:the|an?) ", re.IGNORECASE)
-_BARE = re.compile(r"(?:the )?(?:\w+)", re.IGNORECASE)
-_POINTING = re.compile(
-    r"\b(?:it|its|they|them|their|he|him|his|she|her|this|that|these|those|above|below|following"
-    r"|previous|next|other|another|same|such|you|your|we|our|i|my)\b|[这那该此它他她其]|上述|以下|前者|后者",
-    re.IGNORECASE,
-)
-_HERE = re.compile(
-    r"\b(?:this|these|that|those|it|its|here|above|below|following)\b", re.IGNORECASE
-)
-_WITH_VERB = re.compile(
-    r"\b(?:is|are|was|were|do|does|did|can|could|should|would|will|may|must|has|have|had)\b"
-    r"|^wh(?:o|at|ich \w+) [a-z]+(?:s|ed)\b",
-    re.IGNORECASE,
-)
 _PERSONAL = re.compile(r"(?:He|She|His|Her)\b|[他她](?!们)")
-_HOW_TO = re.compile(r"how to (?P<rest>[a-z].+)", re.IGNORECASE)
-_HEADING = re.compile(r"^#{1,6}[ \t]+(\S.*)$", re.MULTILINE)
-_ASKING_ZH = ("如何", "怎样", "怎么", "为什么", "什么是")
-_LISTED_ZH = re.compile(r"[、与和及]|文件$|选项$|工具$|方法$|步骤$|管理员|者$")
-"""Matches Chinese headings that begin with a verb, but name no task."""
-_KEY = re.compile(r"[^\W\d_][\w’'., -]*")
-_VALUE = re.compile(r"values?|值|数值|取值|内容", re.IGNORECASE)
 _LABEL = re.compile(r"[\w.-]{3,40}")
+_KEY = re.compile(r"[^\W\d_][\w’'., -]{0,39}")
 _NO_TEXT = frozenset(
     {BlockKind.CODE, BlockKind.FIGURE, BlockKind.TABLE, BlockKind.ROW, BlockKind.BOX}
 )
+_PAIRS = (("(", ")"), ("（", "）"), ("“", "”"), ("《", "》"), ("「", "」"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,189 +87,126 @@ class Offer(NamedTuple):
 
 
 class _Form(NamedTuple):
-    name: str
+    """A form of sentences and of the question that they answer, as `offers.toml` explains."""
+
     sentence: Words
     question: str
     worth: float
-    who: str
-    about: str
-    of_person: str
-
-
-class _Forms(NamedTuple):
-    english: tuple[_Form, ...]
-    chinese: tuple[_Form, ...]
-    doing: Mapping[str, str]
-    doing_zh: re.Pattern[str]
-    is_active: Mapping[str, str]
-    was_active: Mapping[str, str]
-    base: Mapping[str, str]
-    rows: Mapping[str, str]
-    generic: re.Pattern[str]
-    of_people: re.Pattern[str]
-    row_worth: float
-
-
-_PART = re.compile("«([A-Z_]+)»")
+    who: str = ""
+    about: str = ""
+    of_person: str = ""
 
 
 @cache
-def _forms() -> _Forms:
-    held = read_words("offers")
-    parts: dict[str, str] = {}
+def _held() -> dict[str, Any]:
+    return read_words("offers")
 
-    def fill(form: str) -> str:
-        return _PART.sub(lambda part: parts[part[1]], form)
 
-    for key, form in held["parts"].items():
-        parts[key] = fill(form)
-
-    def read(language: str) -> tuple[_Form, ...]:
-        return tuple(
-            _Form(
-                name,
-                Words(fill(form["sentence"])),
-                form["question"],
-                float(form["worth"]),
-                form.get("who", ""),
-                form.get("about", ""),
-                form.get("of_person", ""),
-            )
-            for name, form in held[language].items()
+@cache
+def _forms(language: str) -> dict[str, _Form]:
+    fill = fill_parts(_held()["parts"])
+    return {
+        name: _Form(
+            **{**form, "sentence": Words(fill(form["sentence"])), "worth": float(form["worth"])}
         )
+        for name, form in _held()[language].items()
+    }
 
-    def pairs(key: str) -> dict[str, str]:
-        return dict(word.split(":") for word in held["forms"][key].split())
 
-    return _Forms(
-        read("english"),
-        read("chinese"),
-        pairs("doing"),
-        re.compile(f"(?:{held['forms']['chinese']})"),
-        pairs("is_active"),
-        pairs("was_active"),
-        pairs("base"),
-        held["rows"],
-        re.compile(f"(?:{held['rows']['generic']})", re.IGNORECASE),
-        re.compile(f"(?:{held['rows']['of_people']})", re.IGNORECASE),
-        float(held["rows"]["worth"]),
-    )
+@cache
+def _words(name: str) -> Words:
+    return Words(_held()["words"][name])
+
+
+@cache
+def _verbs(kind: str) -> Mapping[str, str]:
+    return dict(word.split(":") for word in _held()["verbs"][kind].split())
 
 
 def make_offers(chunk: Chunk, mentions: Sequence[Mention] = ()) -> Iterator[Offer]:
     """Yield the questions that a passage may answer, by its headings, sentences and rows."""
     yield from _from_headings(chunk)
     for span in chunk.sentences:
-        kinds = {block.kind for block in chunk.blocks_around(span)}
-        if not kinds & _NO_TEXT:
-            yield from _from_sentence(chunk, span, mentions)
+        if _NO_TEXT.isdisjoint(block.kind for block in chunk.blocks_around(span)):
+            found = _from_sentence(chunk, span, mentions)
+            yield from [offer for offer in found if offer.question][:1]
     yield from _from_rows(chunk, mentions)
 
 
 def _from_headings(chunk: Chunk) -> Iterator[Offer]:
-    found = [match for match in _HEADING.finditer(chunk.text) if not _is_code(chunk, match)]
-    ends = [*(match.start() for match in found[1:]), len(chunk.text)]
-    for match, end in zip(found, ends, strict=False):
-        title = show_sentence(split_number(match[1])[1]).rstrip(" ¶")
+    inside = ((b.label, b.span) for b in chunk.blocks if b.kind is BlockKind.SECTION)
+    for heading, span in chain(((title, chunk.span) for title in chunk.headings[-1:]), inside):
+        title = show_sentence(split_number(heading)[1]).rstrip(" ¶")
         asked, worth = _ask_heading(title, chunk.text)
-        if asked and (shown := _shown(asked)):
-            start = chunk.span.start
-            span = Span(start + match.end(), start + end)
+        if shown := _shown(asked):
             yield Offer(shown, "heading", chunk.document_id, span, worth)
-
-
-def _is_code(chunk: Chunk, match: re.Match[str]) -> bool:
-    start = chunk.span.start
-    around = chunk.blocks_around(Span(start + match.start(), start + match.end()))
-    return any(block.kind is BlockKind.CODE for block in around)
 
 
 def _ask_heading(title: str, text: str) -> tuple[str, float]:
     """Return the question that a heading is, or that a task in it is, and its worth."""
-    is_chinese, asked, worth = is_wide_text(title), "", _OF_TASK
-    how, (first, _, rest) = _HOW_TO.fullmatch(title), title.partition(" ")
-    doing = _forms().doing_zh.match(simplify(title)) if is_chinese else None
-    if not content_terms(title) or _HERE.search(title):
-        pass
-    elif is_question(title) or title.startswith(_ASKING_ZH):
-        worth = 1.0
-        is_whole = is_chinese or _WITH_VERB.search(title)
-        asked = f"{title.rstrip('？?')}{'？' if is_chinese else '?'}" if is_whole else ""
-    elif how:
-        asked = f"How do I {how['rest']}?"
-    elif (verb := _forms().doing.get(first.lower())) and content_terms(rest):
-        asked = f"How do I {verb} {_as_prose(rest, text)}?"
-    elif doing and len(title) > doing.end() + 1 and not _LISTED_ZH.search(title):
-        asked = f"如何{title}？"
-    return asked, worth
+    is_chinese, (first, _, rest) = is_wide_text(title), title.partition(" ")
+    doing = _words("doing").match(simplify(title)) if is_chinese else None
+    how = _words("how_to").match(title)
+    if not content_terms(title) or _words("here").search(title):
+        return "", 0.0
+    if is_question(title) or _words("asking").match(title):
+        is_whole = is_chinese or _words("with_verb").search(title)
+        mark = "？" if is_chinese else "?"
+        return f"{title.rstrip('？?')}{mark}" if is_whole else "", 1.0
+    if how:
+        return f"How do I {title[how.end() :]}?", _OF_TASK
+    if (verb := _verbs("doing").get(first.lower())) and content_terms(rest):
+        return f"How do I {verb} {_as_prose(rest, text)}?", _OF_TASK
+    is_task = doing and len(title) > doing.end() + 1 and not _words("no_task").search(title)
+    return f"如何{title}？" if is_task else "", _OF_TASK
 
 
 def _from_sentence(chunk: Chunk, span: Span, mentions: Sequence[Mention]) -> Iterator[Offer]:
+    """Yield the questions of all forms that a sentence has; some cannot be asked, and are ""."""
     text = show_sentence(chunk.text_at(span))
     if len(text) > _LONGEST_SENTENCE or is_question(text):
         return
-    is_chinese = is_wide_text(text)
-    label = next((b.label for b in chunk.blocks_around(span) if b.kind is BlockKind.DEFINITION), "")
-    named = _LABEL.match(label)
-    simple = simplify(text)
-    for form in _forms().chinese if is_chinese else _forms().english:
-        found = form.sentence.match(simple)
+    terms = (b.label for b in chunk.blocks_around(span) if b.kind is BlockKind.DEFINITION)
+    named = _LABEL.match(next(terms, ""))
+    for name, form in _forms("chinese" if is_wide_text(text) else "english").items():
+        found = form.sentence.match(simplify(text))
         if found is None or ("{label}" in form.question and named is None):
             continue
-        blanks = {
-            name: text[slice(*found.span(name))] if found.span(name)[0] >= 0 else ""
-            for name in found.re.groupindex
-        }
+        spans = {group: found.span(group) for group in found.re.groupindex if found[group]}
+        blanks = dict.fromkeys(found.re.groupindex, "")
+        blanks |= {group: text[slice(*span)] for group, span in spans.items()}
         blanks["label"] = named[0] if named else ""
         who, about = blanks.get(form.who, ""), blanks.get(form.about, "")
-        is_of_person = bool(who or about) and (
-            _is_person(who or about, mentions) or _is_told_of(chunk, span)
+        of_person = _is_person(who or about, mentions) or (
+            bool(who or about) and _is_told_of(chunk, span)
         )
-        if who and not is_of_person:
-            continue
-        if about and not _is_subject(about, chunk):
-            continue
-        asked = form.of_person if form.of_person and is_of_person else form.question
-        question = _fill(asked, blanks, chunk.text)
-        if question and (shown := _shown(question)):
-            yield Offer(shown, form.name, chunk.document_id, span, form.worth)
-            return
+        if (not who or of_person) and (not about or _is_subject(about, chunk)):
+            asked = form.of_person if form.of_person and of_person else form.question
+            shown = _shown(_fill(asked, blanks, chunk.text))
+            yield Offer(shown, name, chunk.document_id, span, form.worth)
 
 
 def _fill(question: str, blanks: dict[str, str], text: str) -> str:
     """Return a question with its blanks filled; "" if its subject or verb cannot be asked for."""
     what = blanks.get("what", "")
     if "{what}" in question:
-        if not is_wide(what[:1]):
-            what = _inside(what, text)
-            if _BARE.fullmatch(what) and what[:4].lower() == "the ":
-                return ""  # of several, the question does not say which
-        if _POINTING.search(what) or not content_terms(what):
+        what = what if is_wide(what[:1]) else _inside(what, text)
+        is_one_of_several = re.fullmatch(r"the \w+", what) is not None
+        if is_one_of_several or _words("pointing").search(what) or not content_terms(what):
             return ""
-    if (
-        HAN_CHARACTER.search(question)
-        and 0 < len(what or blanks.get("start", what)) < _SHORTEST_WIDE
-    ):
+    if HAN_CHARACTER.search(question) and 0 < len(what or blanks.get("start", "")) < _SHORTEST_WIDE:
         return ""
     verb, be = blanks.get("verb", "").lower(), blanks.get("be", "").lower()
     is_plural = _is_plural(what)
-    forms = _forms()
-    passive = blanks.get("passive", "").lower()
-    active = (forms.was_active if be.startswith("w") else forms.is_active).get(passive, "")
-    base = forms.base.get(verb, "")
+    tense = "was_active" if be.startswith("w") else "is_active"
+    active = _verbs(tense).get(blanks.get("passive", "").lower(), "")
+    base = _verbs("base").get(verb, "")
     if ("{active}" in question and not active) or ("{base}" in question and not base):
         return ""
-    return question.format(
-        **{
-            **blanks,
-            "what": what,
-            "verb": verb,
-            "be": be or ("are" if is_plural else "is"),
-            "do": "did" if verb == "cost" and not is_plural else "do" if is_plural else "does",
-            "active": active,
-            "base": base,
-        }
-    )
+    be = be or ("are" if is_plural else "is")
+    do = "did" if verb == "cost" and not is_plural else "do" if is_plural else "does"
+    given = {"what": what, "verb": verb, "be": be, "do": do, "active": active, "base": base}
+    return question.format(**blanks | given)
 
 
 def _inside(words: str, text: str = "") -> str:
@@ -297,9 +217,8 @@ def _inside(words: str, text: str = "") -> str:
     first, _, rest = words.partition(" ")
     is_name = rest[:1].isupper() or (len(first) > 1 and first.isupper())
     is_common = first.lower() in common_words() or f" {first.lower()} " in text
-    if re.search(rf"[\w,] {re.escape(first)}\b", text) and not first.islower():
-        is_common = False
-    if _ARTICLE.match(words) or (is_common and not is_name):
+    is_kept = re.search(rf"[\w,] {re.escape(first)}\b", text) and not first.islower()
+    if _ARTICLE.match(words) or (is_common and not is_name and not is_kept):
         return f"{words[:1].lower()}{words[1:]}"
     return words
 
@@ -335,77 +254,61 @@ def _is_subject(words: str, chunk: Chunk) -> bool:
     """Return True if words are what a passage is about, a name, or a kind of thing ("a tide")."""
     titles = " ".join((*chunk.headings[-2:], chunk.document_title))
     bare = _ARTICLE.sub("", words, count=1)
-    if set(content_terms(words)) <= set(content_terms(titles)):
-        return True
     is_kind = words[:2].lower() in ("a ", "an") and " " not in bare
     is_name = any(map(str.isupper, bare[1:])) and not HAN_CHARACTER.search(words)
-    return is_kind or is_name
+    return is_kind or is_name or set(content_terms(words)) <= set(content_terms(titles))
 
 
 def _from_rows(chunk: Chunk, mentions: Sequence[Mention]) -> Iterator[Offer]:
-    tables = [block for block in chunk.blocks if block.kind is BlockKind.TABLE and block.label]
-    for table in tables:
-        names = table.label.split(" | ")
-        rows = [
-            block
-            for block in chunk.blocks
-            if block.kind is BlockKind.ROW
-            and table.span.contains(block.span)
-            and chunk.span.contains(block.span)
-        ]
-        for number, row in enumerate(rows[:3]):
-            yield from _from_row(chunk, row, names, number, mentions)
+    whole = [b for b in chunk.blocks if b.kind is BlockKind.ROW and chunk.span.contains(b.span)]
+    for table in chunk.blocks:
+        if table.kind is BlockKind.TABLE and table.label:
+            rows = [row for row in whole if table.span.contains(row.span)][:_ROWS_EACH]
+            for number, row in enumerate(rows):
+                names = table.label.split(" | ")
+                if shown := _shown(_ask_row(chunk, row, names, number, mentions)):
+                    worth = float(_held()["rows"]["worth"])
+                    yield Offer(shown, "row", chunk.document_id, row.span, worth)
 
 
-def _from_row(
+def _ask_row(
     chunk: Chunk, row: Block, names: Sequence[str], number: int, mentions: Sequence[Mention]
-) -> Iterator[Offer]:
-    cells, forms = split_row(chunk.text_at(row.span)), _forms()
-    if len(cells) != len(names) or len(cells) < 2:
-        return
-    key, rest = show_sentence(cells[0]), [n for n in range(1, len(cells)) if cells[n]]
-    if not rest or not _KEY.fullmatch(key) or len(key) > 40:
-        return
-    is_of_properties = (
-        len(names) == 2
-        and forms.generic.fullmatch(names[0].strip()) is not None
-        and _VALUE.fullmatch(names[1].strip()) is not None
-    )
-    place = rest[number % len(rest)]
+) -> str:
+    """Return a question for a cell of a row, by its first cell and the name of a column; or ""."""
+    cells = split_row(chunk.text_at(row.span))
+    filled = [place for place in range(1, len(cells)) if cells[place]]
+    key, generic = show_sentence(cells[0]), _words("generic")
+    if len(cells) != len(names) or not filled or not _KEY.fullmatch(key):
+        return ""
+    place = filled[number % len(filled)]
     column = show_sentence(names[place])
-    if is_of_properties:
-        title = split_number(show_sentence(chunk.document_title))[1]
-        key, column = _inside(title), key
+    if (
+        len(names) == 2
+        and generic.fullmatch(names[0].strip())
+        and _words("value").fullmatch(column)
+    ):
+        # A table of the properties of what the document is about.
+        key, column = _inside(split_number(show_sentence(chunk.document_title))[1]), key
     is_noun = _KEY.fullmatch(column) and "_" not in column and not column.endswith("ed")
-    if forms.generic.fullmatch(column) or not is_noun or not key:
-        return
+    if generic.fullmatch(column) or not is_noun or not key:
+        return ""
     is_chinese = is_wide_text(f"{key}{column}")
-    if not is_chinese:
-        is_plain = column.istitle() or not any(map(str.isupper, column[1:]))
-        column = column.lower() if is_plain else column
-    is_who = forms.of_people.fullmatch(column) or _is_person(cells[place], mentions)
-    who = "_who" if is_who else ""
-    form = forms.rows[f"{'chinese' if is_chinese else 'english'}{who}"]
-    question = form.format(key=key, column=column)
-    if shown := _shown(question):
-        yield Offer(shown, "row", chunk.document_id, row.span, forms.row_worth)
+    if not is_chinese and (column.istitle() or not any(map(str.isupper, column[1:]))):
+        column = column.lower()
+    is_who = _words("of_people").fullmatch(column) or _is_person(cells[place], mentions)
+    kind = f"{'chinese' if is_chinese else 'english'}{'_who' if is_who else ''}"
+    question: str = _held()["rows"][kind].format(key=key, column=column)
+    return question
 
 
 def _shown(question: str) -> str:
     """Return a question as it is shown; "" if it is too long, or not plain enough to be asked."""
     text = " ".join(question.split())
-    longest = _LONGEST_WIDE if is_wide_text(text) else _LONGEST
-    inner = text.rstrip("?？")
-    if len(text) > longest or _MARKUP.search(inner) or _is_unpaired(inner):
+    longest, inner = _LONGEST_WIDE if is_wide_text(text) else _LONGEST, text.rstrip("?？")
+    is_open = inner.count('"') % 2 or any(inner.count(a) != inner.count(b) for a, b in _PAIRS)
+    if len(text) > longest or is_open or _words("markup").search(inner):
         return ""
     return f"{text[:1].upper()}{text[1:]}"
-
-
-def _is_unpaired(text: str) -> bool:
-    pairs = ("()", "（）", "“”", "《》", "「」")
-    return any(text.count(pair[0]) != text.count(pair[1]) for pair in pairs) or (
-        text.count('"') % 2 == 1
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -435,31 +338,31 @@ def try_offers(
     deadline = time.monotonic() + trial.seconds
     left = sorted(offers, key=lambda offer: (-offer.worth, offer.document_id, offer.span))
     known = [frozenset(content_terms(question)) for question in asked]
-    taken, used = list[OfferedQuestion](), dict[str, int]()
-    documents, tried = set[str](), set[str]()
+    taken, found, tried = list[Offer](), list[OfferedQuestion](), set[str]()
+
+    def worth(offer: Offer) -> float:
+        return offer.worth * _SAME_FORM ** sum(offer.form == other.form for other in taken)
+
     while left and len(taken) < trial.most and len(tried) < trial.tries:
         if tried and time.monotonic() > deadline:
             break
-        best = max(left, key=lambda offer: offer.worth * _SAME_FORM ** used.get(offer.form, 0))
+        best = max(left, key=worth)
         left.remove(best)
         terms = frozenset(content_terms(best.question))
-        is_known = any(len(terms - other) < _LEAST_DIFFERENT * len(terms) for other in known)
         if (
-            is_known
-            or not terms
+            not terms
             or best.question in tried
-            or (is_spread and best.document_id in documents)
+            or any(len(terms - other) < _LEAST_DIFFERENT * len(terms) for other in known)
+            or (is_spread and any(best.document_id == offer.document_id for offer in taken))
+            or any(key == best.document_id and span.overlaps(best.span) for key, span in cited)
         ):
-            continue
-        if any(key == best.document_id and span.overlaps(best.span) for key, span in cited):
             continue
         tried.add(best.question)
         if (source := _answered(store, ask, best)) is not None:
-            taken.append(OfferedQuestion(best.question, source))
-            used[best.form] = used.get(best.form, 0) + 1
-            documents.add(best.document_id)
+            taken.append(best)
+            found.append(OfferedQuestion(best.question, source))
             known.append(terms)
-    return taken
+    return found
 
 
 def _answered(store: Store, ask: Ask, offer: Offer) -> Citation | None:
@@ -468,8 +371,8 @@ def _answered(store: Store, ask: Ask, offer: Offer) -> Citation | None:
     if not answer.answered or not answer.citations or (answer.confidence or 0) < LEAST_CONFIDENCE:
         return None
     first = answer.citations[0]
-    chunks = store.documents.chunks({first.chunk_id})
-    is_there = first.chunk_id in chunks and chunks[first.chunk_id].document_id == offer.document_id
+    chunk = store.documents.chunks({first.chunk_id}).get(first.chunk_id)
+    is_there = chunk is not None and chunk.document_id == offer.document_id
     is_same = first.span.overlaps(offer.span) or offer.form == _DEFINITION
     return first if is_there and is_same else None
 

@@ -5,24 +5,24 @@ Files may be hostile: `run` is a task for a worker process, with its limits of m
 
 from __future__ import annotations
 
-import struct
+import re
 import unicodedata
-import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
+from io import BytesIO
 from itertools import islice, takewhile
 from operator import eq
 from pathlib import Path
-from typing import Any, NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from knotwork._extensions.media.pictures import open_pictures
 from knotwork._extensions.media.text_recognition import flattened, shrunk
 from knotwork._extensions.pdf.pdf_pages import PDFIUM_LOCK, open_pdf
 from knotwork._indexing.loaders.loader import Source, broken_file_error
 from knotwork.errors import LoadError, NotFound
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
 MOST_PIXELS = 12_000_000
 """Pixels of a drawn page: A4 at 330 dpi."""
@@ -101,12 +101,12 @@ def draw_page(source: Source, number: int, width: int) -> bytes:
             raise _no_page(source, number)
         wide, high = picture[1].size
         longest = max(wide, high) * _scale(source, wide, high, width)
-        return _png(np.asarray(flattened(shrunk(picture[1], max(1, round(longest))))))
+        return _png(flattened(shrunk(picture[1], max(1, round(longest)))))
     with open_pdf(source) as document, PDFIUM_LOCK, _page(source, document, number) as page:
         wide, high = page.get_size()
         scale = _scale(source, wide, high, width)
         with closing(page.render(scale=scale, rev_byteorder=True)) as bitmap:
-            return _png(bitmap.to_numpy())
+            return _png(bitmap.to_pil())
 
 
 def find_boxes(source: Source, wanted: Sequence[PageText]) -> list[tuple[int, Box]]:
@@ -151,22 +151,12 @@ def _scale(source: Source, wide: float, high: float, width: int) -> float:
     return float(min(width / wide, (MOST_PIXELS / (wide * high)) ** 0.5, MOST_PIXELS / high))
 
 
-def _png(pixels: NDArray[np.uint8]) -> bytes:
-    """Return rows of red, green and blue pixels as PNG, in shades of grey if they have no colour.
-
-    Pillow, which could write it, is not always installed.
-    """
-    is_grey = bool((pixels == pixels[..., :1]).all())
-    shown = pixels[..., :1] if is_grey else pixels
-    height, width, depth = shown.shape
-    rows = np.zeros((height, 1 + width * depth), np.uint8)  # each begins with its filter: none
-    rows[:, 1:] = shown.reshape(height, -1)
-    head = struct.pack(">IIBBBBB", width, height, 8, 0 if is_grey else 2, 0, 0, 0)
-    parts = ((b"IHDR", head), (b"IDAT", zlib.compress(rows.tobytes(), 4)), (b"IEND", b""))
-    return b"\x89PNG\r\n\x1a\n" + b"".join(
-        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-        for kind, data in parts
-    )
+def _png(picture: Image) -> bytes:
+    """Return a picture as PNG, in shades of grey if it has no colour."""
+    red, green, blue = (colour.tobytes() for colour in picture.convert("RGB").split())
+    stream = BytesIO()
+    picture.convert("L" if red == green == blue else "RGB").save(stream, "PNG", compress_level=4)
+    return stream.getvalue()
 
 
 def _lines(page: Any, text: Any, asked: PageText) -> list[Box]:  # noqa: ANN401
@@ -214,7 +204,8 @@ def find_parts(page: str, text: str, start: int, end: int) -> list[tuple[int, in
     while at < end:
         seed = text[at : min(at + _SEED, end)]
         best = (0, 0, 0)
-        for place in islice(_places(page, seed), _MOST_PLACES):
+        every = (m.start() for m in re.finditer(f"(?={re.escape(seed)})", page))
+        for place in islice(every, _MOST_PLACES):
             above, before = page[max(0, place - _CONTEXT) : place], text[max(0, at - _CONTEXT) : at]
             left = _common(above[::-1], before[::-1])
             right = _common(page[place : place + end - at + _CONTEXT], text[at:])
@@ -228,13 +219,6 @@ def find_parts(page: str, text: str, start: int, end: int) -> list[tuple[int, in
         found.append((place - back, place + after - at))
         at = known = after
     return found
-
-
-def _places(page: str, seed: str) -> Iterator[int]:
-    place = page.find(seed)
-    while place >= 0:
-        yield place
-        place = page.find(seed, place + 1)
 
 
 def _common(one: str, other: str) -> int:

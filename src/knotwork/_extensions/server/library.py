@@ -24,6 +24,7 @@ from knotwork._indexing.changes import LASTING_REASONS, entry_path
 from knotwork._knowledge_base import KnowledgeBase
 from knotwork._shapes.base import Json, Shape
 from knotwork._stores.base import LedgerEntry, Store, require_fields
+from knotwork._stores.corrections import listed_entries
 from knotwork._stores.fields import DATE, PAGE, TITLE, list_items, whole_values
 from knotwork._stores.id_sets import IdSet
 from knotwork._text.dates import read_day_range
@@ -150,7 +151,7 @@ def files_being_read(server: Service, workspace: Workspace) -> Json | None:
     ]
     if not jobs or workspace.is_part:
         return None
-    entries = {entry.uri: entry for entry in workspace.base.store.ledger.entries()}
+    entries = {entry.uri: entry for entry in workspace.base.documents()}
     waiting = sum(file.uri not in entries for file in _waiting(workspace, entries))
     ready = sum(not entry.error for entry in entries.values())
     stated = max(int(job.progress.get("total", 0)) for job in jobs)
@@ -181,7 +182,7 @@ def _documents(workspace: Workspace) -> list[tuple[LedgerEntry, LibraryFile]]:
 def _describe(store: Store, uploads: Path) -> Iterator[tuple[LedgerEntry, LibraryFile]]:
     fields = require_fields(store)
     titles, authors, dates, tags = map(fields.values, (TITLE, "author", DATE, "tags"))
-    for entry in store.ledger.entries():
+    for entry in listed_entries(store):
         of = entry.document_id
         changed = datetime.fromtimestamp(max(entry.modified_ns, 0) / 10**9, UTC)
         yield (
