@@ -35,13 +35,7 @@ export function SearchBox() {
         }}
       >
         <div class="row">
-          <SearchField
-            id="library-search"
-            class="grow"
-            label={words.search}
-            text={text}
-            onText={setText}
-          />
+          <SearchField hasKey class="grow" label={words.search} text={text} onText={setText} />
           <FilterToggle filter={filter} isOpen={filters} onClick={() => setFilters(!filters)} />
         </div>
         {filters && (
