@@ -107,18 +107,8 @@ export default function GraphPage() {
 
   // What is in view, whatever stands out in it: when this changes, the camera shows all of it.
   const { filter, depth, phrase, limit } = asked.value;
-  const subject = JSON.stringify([
-    filter.types,
-    filter.relations,
-    filter.community,
-    filter.document,
-    filter.minor,
-    limit,
-    phrase,
-    expanded,
-    depth && [focus, depth],
-    stations,
-  ]);
+  const from = [limit, phrase, expanded, depth && [focus, depth], stations];
+  const subject = JSON.stringify([{ ...filter, coOccurrence: null }, from]);
   const shown = useRef(subject);
   if (scene && !loaded.isLoading) shown.current = subject;
   const nameOf = (id: string) => {

@@ -83,7 +83,7 @@ export function FileTable() {
     );
   };
   return (
-    <section class="card files" aria-labelledby="files-title">
+    <section class="card" aria-labelledby="files-title">
       <div class="card-head">
         <h2 id="files-title">
           {words.title} <span class="muted number">{count(files.total)}</span>
