@@ -130,7 +130,7 @@ class Visit:
 
     def use_key(self, key: str) -> None:
         """Let the pages of this visit and its tabs have a key already."""
-        keeping = f"if (location.host) sessionStorage.setItem('key', {json.dumps(key)})"
+        keeping = f"if (location.host) sessionStorage.setItem('knotwork.key', {json.dumps(key)})"
         self.page.context.add_init_script(keeping)
 
     def allow_clipboard(self) -> None:

@@ -1,31 +1,18 @@
-import type { ComponentChildren, RefObject } from "preact";
+import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
+import { Icon } from "./Icon";
 
 interface TableBoxProps {
-  /** What the table shows. */
+  /** What is in it. */
   label: string;
-  children: ComponentChildren;
+  isInText?: boolean;
   class?: string;
+  children: ComponentChildren;
 }
 
 /** A table that scrolls within itself where it has no room; the keyboard can scroll it, too. */
-export function TableBox({ label, children, class: kind = "" }: TableBoxProps) {
+export function TableBox({ label, isInText = false, class: kind = "", children }: TableBoxProps) {
   const box = useRef<HTMLElement>(null);
-  const scrolls = useScrolls(box);
-  return (
-    <section
-      ref={box}
-      class={`table-box ${kind}`}
-      aria-label={label}
-      {...(scrolls ? { tabIndex: 0 } : {})}
-    >
-      {children}
-    </section>
-  );
-}
-
-/** Return whether something has no room for what is in it. */
-export function useScrolls(box: RefObject<HTMLElement | null>): boolean {
   const [scrolls, setScrolls] = useState(false);
   useEffect(() => {
     const element = box.current;
@@ -38,6 +25,37 @@ export function useScrolls(box: RefObject<HTMLElement | null>): boolean {
     observer.observe(element);
     for (const child of element.children) observer.observe(child);
     return () => observer.disconnect();
-  }, [box]);
-  return scrolls;
+  }, []);
+  return (
+    <section
+      ref={box}
+      class={`table-box ${kind}`}
+      {...(scrolls || !isInText ? { "aria-label": label } : {})}
+      {...(scrolls ? { tabIndex: 0 } : {})}
+      {...(scrolls && isInText ? { role: "group" } : {})}
+    >
+      {children}
+    </section>
+  );
+}
+
+interface SortHeadProps {
+  label: string;
+  /** How rows are sorted by this column, if they are. */
+  order: "ascending" | "descending" | "none";
+  onSort: () => void;
+  class: string;
+  width?: string;
+}
+
+/** The head of a column, which sorts by it. */
+export function SortHead({ label, order, onSort, class: kind, width = "auto" }: SortHeadProps) {
+  return (
+    <th scope="col" class={kind} style={{ width }} aria-sort={order}>
+      <button type="button" class="sorter" onClick={onSort}>
+        {label}
+        {order !== "none" && <Icon name={order === "descending" ? "down" : "up"} size={12} />}
+      </button>
+    </th>
+  );
 }

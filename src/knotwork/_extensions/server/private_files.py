@@ -39,13 +39,13 @@ class PrivateJson:
     def read(self) -> dict[str, Any]:
         """Return the object; an empty one if the file is missing or, with a warning, unreadable."""
         try:
-            found: dict[str, Any] = json.loads(self._path.read_text("utf-8"))
+            found = json.loads(self._path.read_text("utf-8"))
         except FileNotFoundError:
             return {}
         except (OSError, ValueError) as error:
             _log.warning("cannot read `%s`: %s", self._path, error)
             return {}
-        return found
+        return found if isinstance(found, dict) else {}
 
     def write(self, value: Mapping[str, Any]) -> None:
         """Replace the object. Raises OSError."""

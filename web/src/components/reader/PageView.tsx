@@ -120,7 +120,7 @@ export function PageView({ details, marks, at }: PageViewProps) {
         <IconButton icon="plus" label={words.larger} onClick={() => scale(1)} />
       </div>
       {listed.error && <ErrorState error={listed.error} retry={listed.reload} />}
-      {listed.isLoading && <Skeleton label={t.value.common.loading} lines={9} />}
+      {listed.isLoading && <Skeleton lines={9} />}
       {width > 0 &&
         pages.map((page, index) => (
           <div

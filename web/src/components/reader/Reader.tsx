@@ -88,7 +88,7 @@ export function Reader({ document, start, end, onClose, onStep, label }: ReaderP
         tabIndex={0}
         aria-label={read.data?.details.title || words.title}
       >
-        {read.isLoading && <Skeleton label={t.value.common.loading} lines={9} />}
+        {read.isLoading && <Skeleton lines={9} />}
         {read.error && <ErrorState error={read.error} retry={read.reload} />}
         {read.data && (
           <Source read={read.data} marks={marks} at={at} onRead={setCurrent} level={2} />

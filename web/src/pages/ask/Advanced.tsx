@@ -1,6 +1,7 @@
 import { Button } from "../../components/Button";
 import { Dialog } from "../../components/Dialog";
 import { t } from "../../i18n";
+import { say } from "../../i18n/say";
 import type { Choice } from "./address";
 import type { Ways } from "./QuestionBox";
 import { AGENTS, sayRetriever, USUAL } from "./retrievers";
@@ -53,7 +54,7 @@ export function Advanced({ choice, ways, hasModel, onChange, onClose }: Advanced
               ))}
             </select>
           </label>
-          <label class="switch small">
+          <label class="row small">
             <input
               type="checkbox"
               checked={choice.usesModel}
@@ -84,7 +85,7 @@ export function Advanced({ choice, ways, hasModel, onChange, onClose }: Advanced
                   <span>
                     {sayRetriever(name)}
                     <span class="way-summary small muted">
-                      {words.summaries[name] ?? summaries.get(name) ?? ""}
+                      {words.summaries[name] ?? say(summaries.get(name) ?? "")}
                     </span>
                   </span>
                 </label>

@@ -66,7 +66,7 @@ export function StartRun({ runs, onStarted, onClose }: StartRunProps) {
           />
         </Field>
         {error !== null && <ErrorState error={error} />}
-        <footer class="dialog-actions">
+        <footer class="row end">
           <Button kind="quiet" onClick={onClose}>
             {t.value.common.cancel}
           </Button>
@@ -257,7 +257,7 @@ interface CheckProps {
 
 function Check({ label, isChecked, onChange }: CheckProps) {
   return (
-    <label class="switch">
+    <label class="row">
       <input
         type="checkbox"
         checked={isChecked}

@@ -1,17 +1,14 @@
 import { useEffect, useState } from "preact/hooks";
-import { api, take } from "../../api/client";
 import { Button } from "../../components/Button";
 import { Empty } from "../../components/Empty";
-import { ErrorState } from "../../components/ErrorState";
+import { Pending } from "../../components/ErrorState";
+import { SearchField } from "../../components/Fields";
 import { FilterForm, FilterToggle } from "../../components/filters/FilterForm";
-import { Icon } from "../../components/Icon";
-import { Skeleton } from "../../components/Progress";
 import { SourceCard } from "../../components/SourceCard";
 import { percent, t } from "../../i18n";
+import { useCall } from "../../state/calls";
 import { currentJob, progress } from "../../state/jobs";
-import { useLoaded } from "../../state/loading";
 import { asked, linkTo, setQuery, workspace } from "../../state/location";
-import { revision } from "../../state/workspaces";
 
 const FOUND = 10;
 
@@ -26,15 +23,8 @@ export function SearchBox() {
   const [filters, setFilters] = useState(where !== "");
   useEffect(() => setText(wanted), [wanted]);
   useEffect(() => setFilter(where), [where]);
-  const found = useLoaded(wanted ? `${here} ${wanted} ${where} ${revision.value}` : "", (signal) =>
-    take(
-      api.POST("/api/v1/workspaces/{workspace}/search", {
-        params: { path: { workspace: here } },
-        body: { question: wanted, k: FOUND, filters: where || null },
-        signal,
-      }),
-    ),
-  );
+  const body = { question: wanted, k: FOUND, filters: where || null };
+  const found = useCall("post", "/search", wanted ? { body } : null);
   return (
     <search class="stack" aria-label={words.search}>
       <form
@@ -45,17 +35,7 @@ export function SearchBox() {
         }}
       >
         <div class="row">
-          <div class="search-field grow">
-            <Icon name="search" />
-            <input
-              id="library-search"
-              type="search"
-              aria-label={words.search}
-              placeholder={words.search}
-              value={text}
-              onInput={(event) => setText(event.currentTarget.value)}
-            />
-          </div>
+          <SearchField hasKey class="grow" label={words.search} text={text} onText={setText} />
           <FilterToggle filter={filter} isOpen={filters} onClick={() => setFilters(!filters)} />
         </div>
         {filters && (
@@ -63,18 +43,16 @@ export function SearchBox() {
             <FilterForm workspace={here} filter={filter} onChange={setFilter} />
             <div class="row">
               <Button
+                label={t.value.filters.apply}
                 type="submit"
                 icon="search"
                 disabled={filter === where && text.trim() === wanted}
-              >
-                {t.value.filters.apply}
-              </Button>
+              />
             </div>
           </>
         )}
       </form>
-      {found.isLoading && <Skeleton label={t.value.common.loading} lines={6} />}
-      {found.error && <ErrorState error={found.error} retry={found.reload} />}
+      <Pending of={found} lines={6} />
       {found.data?.hits.length === 0 && (
         <Empty icon="search" title={words.nothingFound}>
           <p>{words.nothingFoundFix}</p>
