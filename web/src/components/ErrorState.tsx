@@ -4,6 +4,7 @@ import { ApiError, isWaiting, UNREACHABLE } from "../api/client";
 import { t } from "../i18n";
 import { say, translate } from "../i18n/say";
 import { renew, renewal } from "../state/connection";
+import type { Loaded } from "../state/loading";
 import { Button } from "./Button";
 import { Icon } from "./Icon";
 import { Skeleton } from "./Progress";
@@ -84,4 +85,11 @@ export function ErrorState({ error, retry }: ErrorStateProps) {
       </div>
     </div>
   );
+}
+
+/** What stands where something is loaded, until it is there; or why it is not. */
+export function Waiting({ of, lines = 3 }: { of: Loaded<unknown>; lines?: number }) {
+  if (of.error) return <ErrorState error={of.error} retry={of.reload} />;
+  if (!of.isLoading || of.data !== null) return null;
+  return <Skeleton label={t.value.common.loading} lines={lines} />;
 }

@@ -1,10 +1,10 @@
 import { useEffect, useId, useRef, useState } from "preact/hooks";
-import { api, type Shapes, take } from "../../api/client";
+import type { Shapes } from "../../api/client";
 import { count, t } from "../../i18n";
-import { useLoaded } from "../../state/loading";
-import { revision } from "../../state/workspaces";
+import { useRoute } from "../../state/routes";
 import { Button, IconButton } from "../Button";
 import { ErrorState } from "../ErrorState";
+import { optionsOf } from "../Fields";
 import {
   COMPARISONS,
   type Comparison,
@@ -38,14 +38,13 @@ export function FilterToggle({ filter, isOpen, onClick }: ToggleProps) {
 }
 
 interface FormProps {
-  workspace: string;
   filter: string;
   /** Takes the text of what is complete so far. */
   onChange: (filter: string) => void;
 }
 
 /** Conditions on documents and pages, of the fields that the workspace has. */
-export function FilterForm({ workspace, filter, onChange }: FormProps) {
+export function FilterForm({ filter, onChange }: FormProps) {
   const words = t.value.filters;
   const [rows, setRows] = useState<readonly Condition[] | null>(() => startOf(filter));
   // What was written here is not taken apart while it is written; the address may say something else.
@@ -54,14 +53,7 @@ export function FilterForm({ workspace, filter, onChange }: FormProps) {
     if (filter !== written.current) setRows(startOf(filter));
     written.current = filter;
   }, [filter]);
-  const fields = useLoaded(`${workspace} ${revision.value}`, (signal) =>
-    take(
-      api.GET("/api/v1/workspaces/{workspace}/fields", {
-        params: { path: { workspace } },
-        signal,
-      }),
-    ),
-  );
+  const fields = useRoute("/fields");
   const write = (text: string) => {
     written.current = text;
     onChange(text);
@@ -103,13 +95,7 @@ export function FilterForm({ workspace, filter, onChange }: FormProps) {
           </Button>
         )}
         {filter && (
-          <Button
-            kind="quiet"
-            icon="close"
-            onClick={() => {
-              change([NEW]);
-            }}
-          >
+          <Button kind="quiet" icon="close" onClick={() => change([NEW])}>
             {words.clear}
           </Button>
         )}
@@ -130,36 +116,26 @@ function Row({ number, condition, fields, onChange, onRemove }: RowProps) {
   const words = t.value.filters;
   const id = useId();
   const { field, comparison, value } = condition;
-  const known = fields.find(({ name }) => name === field);
   const names = fields.map(({ name }) => name);
   // What the address says is shown, though no document has it any more.
   const listed = field && !names.includes(field) ? [field, ...names] : names;
+  const change = (part: Partial<Condition>) => onChange({ ...condition, ...part });
   return (
     <div class="filter-row">
       <select
         aria-label={words.field(number)}
         value={field}
-        onChange={(event) => onChange({ ...condition, field: event.currentTarget.value })}
+        onChange={(event) => change({ field: event.currentTarget.value })}
       >
         <option value="">{words.chooseField}</option>
-        {listed.map((name) => (
-          <option key={name} value={name}>
-            {name}
-          </option>
-        ))}
+        {optionsOf(listed, (name) => name)}
       </select>
       <select
         aria-label={words.comparison(number)}
         value={comparison}
-        onChange={(event) =>
-          onChange({ ...condition, comparison: event.currentTarget.value as Comparison })
-        }
+        onChange={(event) => change({ comparison: event.currentTarget.value as Comparison })}
       >
-        {COMPARISONS.map((name) => (
-          <option key={name} value={name}>
-            {words.comparisons[name]}
-          </option>
-        ))}
+        {optionsOf(COMPARISONS, (name) => words.comparisons[name])}
       </select>
       {needsValue(comparison) && (
         <>
@@ -168,12 +144,14 @@ function Row({ number, condition, fields, onChange, onRemove }: RowProps) {
             aria-label={words.value(number)}
             list={id}
             value={value}
-            onInput={(event) => onChange({ ...condition, value: event.currentTarget.value })}
+            onInput={(event) => change({ value: event.currentTarget.value })}
           />
           <datalist id={id}>
-            {(known?.examples ?? []).map((example) => (
-              <option key={example} value={example} />
-            ))}
+            {fields
+              .find(({ name }) => name === field)
+              ?.examples.map((example) => (
+                <option key={example} value={example} />
+              ))}
           </datalist>
         </>
       )}

@@ -5,9 +5,8 @@ import { useLoaded } from "../../state/loading";
 import { linkTo, workspace } from "../../state/location";
 import { revision } from "../../state/workspaces";
 import { IconButton } from "../Button";
-import { ErrorState } from "../ErrorState";
+import { Waiting } from "../ErrorState";
 import { Icon } from "../Icon";
-import { Skeleton } from "../Progress";
 import { loadDocument, nameOf, pageAt, type Read, sectionsAt } from "./document";
 import { Outline } from "./Outline";
 import "./reader.css";
@@ -88,8 +87,7 @@ export function Reader({ document, start, end, onClose, onStep, label }: ReaderP
         tabIndex={0}
         aria-label={read.data?.details.title || words.title}
       >
-        {read.isLoading && <Skeleton label={t.value.common.loading} lines={9} />}
-        {read.error && <ErrorState error={read.error} retry={read.reload} />}
+        <Waiting of={read} lines={9} />
         {read.data && (
           <Source read={read.data} marks={marks} at={at} onRead={setCurrent} level={2} />
         )}

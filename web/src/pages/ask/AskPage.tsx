@@ -12,8 +12,8 @@ import { renewal } from "../../state/connection";
 import { useLoaded } from "../../state/loading";
 import { asked, go, linkTo, setQuery, workspace } from "../../state/location";
 import { keepInTab, recallInTab } from "../../state/preferences";
+import { useRoute } from "../../state/routes";
 import { sourceFilter } from "../../state/sources";
-import { revision } from "../../state/workspaces";
 import { SourcesPanel } from "../library/SourcesPanel";
 import {
   type Choice,
@@ -52,11 +52,7 @@ export default function AskPage() {
   const place = readPlace(runs);
   const [view, setView] = useState<"thread" | "sources">("thread");
   const ways = useLoaded("retrievers", () => take(api.GET("/api/v1/retrievers")));
-  const details = useLoaded(`${here} ${revision.value}`, (signal) =>
-    take(
-      api.GET("/api/v1/workspaces/{workspace}", { params: { path: { workspace: here } }, signal }),
-    ),
-  );
+  const details = useRoute("");
   const ask = (question: string, how: Choice) => {
     if (how.compared.length > 1) {
       go(linkTo("ask", { thread: thread?.id.peek(), q: question, ...queryOf(how) }));
@@ -132,7 +128,7 @@ export default function AskPage() {
             />
           </>
         ) : (
-          thread && <Turns thread={thread} onAsk={askHere} />
+          thread && <Turns thread={thread} isReading={place !== null} onAsk={askHere} />
         )}
         <QuestionBox
           choice={choice}
@@ -160,8 +156,8 @@ export default function AskPage() {
           />
         ) : (
           <>
-            <Guide workspace={here} details={details.data} onAsk={askHere} />
-            <MemoryPanel workspace={here} />
+            <Guide details={details.data} onAsk={askHere} />
+            <MemoryPanel />
           </>
         )}
       </div>
@@ -226,18 +222,27 @@ function useThread(here: string, choice: Choice): Thread | null {
 
 interface TurnsProps {
   thread: Thread;
+  /** Whether a source is open beside it. */
+  isReading: boolean;
   onAsk: (text: string) => void;
 }
 
 /** The turns of a thread, the last one in view. */
-function Turns({ thread, onAsk }: TurnsProps) {
+function Turns({ thread, isReading, onAsk }: TurnsProps) {
   const list = useRef<HTMLOListElement>(null);
   const runs = thread.runs.value;
   useEffect(() => {
     list.current?.lastElementChild?.scrollIntoView({ block: "start" });
   }, [thread, runs.length]);
+  useEffect(() => {
+    // A narrower thread is longer: what moved must not end up with a question cut in two.
+    for (const question of list.current?.querySelectorAll(".turn-question") ?? []) {
+      const { top, bottom } = question.getBoundingClientRect();
+      if (top < 0 && bottom > 0) question.closest("li")?.scrollIntoView({ block: "start" });
+    }
+  }, [isReading]);
   return (
-    <ol ref={list} class="turns" aria-label={t.value.ask.thread}>
+    <ol ref={list} class="turns stack" aria-label={t.value.ask.thread}>
       {runs.map((run, index) => (
         <li key={`${index} ${run.at}`}>
           <TurnView

@@ -1,33 +1,27 @@
-import { api, type Shapes, take } from "../../api/client";
+import type { Shapes } from "../../api/client";
 import { Button } from "../../components/Button";
 import { Empty } from "../../components/Empty";
 import { t } from "../../i18n";
 import { isReading } from "../../state/jobs";
-import { useLoaded } from "../../state/loading";
 import { go, linkTo } from "../../state/location";
-import { revision } from "../../state/workspaces";
-import { sayReady } from "./AnswerCard";
+import { useRoute } from "../../state/routes";
 import { openPlace } from "./address";
 import { Offers } from "./Offers";
+import { sayReady } from "./words";
 
 type Described = Shapes["DescribedDocumentShape"];
 type Dated = Shapes["DatedEventShape"];
 
 interface GuideProps {
-  workspace: string;
   details: Shapes["WorkspaceDetails"] | null;
   onAsk: (text: string) => void;
 }
 
 /** What stands beside a thread while no source is open: what the documents are about. */
-export function Guide({ workspace, details, onAsk }: GuideProps) {
+export function Guide({ details, onAsk }: GuideProps) {
   const words = t.value.ask;
   const isEmpty = details?.documents === 0;
-  const loaded = useLoaded(details && !isEmpty ? `${workspace} ${revision.value}` : "", (signal) =>
-    take(
-      api.GET("/api/v1/workspaces/{workspace}/guide", { params: { path: { workspace } }, signal }),
-    ),
-  );
+  const loaded = useRoute(details && !isEmpty ? "/guide" : null);
   if (isEmpty)
     return (
       <Empty

@@ -32,7 +32,7 @@ function Threads({ workspace, onOpen }: { workspace: string; onOpen: () => void 
   };
   const threads = data ?? [];
   return (
-    <div class="history">
+    <div class="history stack tight">
       <div class="row between">
         <h2>{words.history}</h2>
         {threads.length > 0 && (
@@ -50,7 +50,7 @@ function Threads({ workspace, onOpen }: { workspace: string; onOpen: () => void 
         {threads.map(({ id, title, turns, updated }) => (
           <li key={id}>
             <a href={linkTo("ask", { thread: id })} onClick={onOpen}>
-              <span class="history-text cut">{title}</span>
+              <span class="cut">{title}</span>
               <span class="small faint">
                 {words.turns(turns)} · {moment(updated)}
               </span>

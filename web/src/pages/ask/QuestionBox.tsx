@@ -1,14 +1,16 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Shapes } from "../../api/client";
 import { Button } from "../../components/Button";
+import { Choice, optionsOf } from "../../components/Fields";
 import { FilterForm, FilterToggle } from "../../components/filters/FilterForm";
+import { useMeasured } from "../../components/measure";
 import { t } from "../../i18n";
 import { workspace } from "../../state/location";
 import { keepInTab, recallInTab } from "../../state/preferences";
 import { Advanced } from "./Advanced";
-import type { Choice } from "./address";
+import type { Choice as Chosen } from "./address";
 import { focusAnswer } from "./keys";
-import { sayRetriever, USUAL } from "./retrievers";
+import { sayRetriever, USUAL } from "./words";
 
 export interface Ways {
   auto: string;
@@ -17,44 +19,40 @@ export interface Ways {
 }
 
 interface QuestionBoxProps {
-  choice: Choice;
+  choice: Chosen;
   ways: Ways | null;
   details: Shapes["WorkspaceDetails"] | null;
   /** Whether there are questions before: the next one may refer to them. */
   isFollowUp: boolean;
   isRunning: boolean;
-  onAsk: (text: string, choice: Choice) => void;
+  onAsk: (text: string, choice: Chosen) => void;
   onStop: () => void;
 }
 
 /** Where a question is written, and how it is to be answered. */
 export function QuestionBox(props: QuestionBoxProps) {
   const { choice, ways, details, isFollowUp, isRunning, onAsk, onStop } = props;
-  const here = workspace.value;
-  const draft = `draft.${here}`;
+  const draft = `draft.${workspace.value}`;
   const words = t.value.ask;
   const [text, setText] = useState(() => recallInTab(draft));
   // Chosen here, and asked with when the question is sent: a choice alone must cost nothing.
   const [way, setWay] = useState(choice);
-  const [filters, setFilters] = useState(choice.filter !== "");
+  const [isFiltering, setFiltering] = useState(choice.filter !== "");
   const [isAdvanced, setAdvanced] = useState(false);
   const field = useRef<HTMLTextAreaElement>(null);
-  const key = JSON.stringify(choice);
-  useEffect(() => setWay(choice), [key]);
-  useEffect(() => grow(field.current), [text]);
+  useEffect(() => setWay(choice), [JSON.stringify(choice)]);
+  const width = useMeasured(field, 0, ({ clientWidth }) => clientWidth);
+  useEffect(() => grow(field.current), [text, width]);
   const write = (next: string) => {
     setText(next);
     keepInTab(draft, next);
   };
-  const isComparing = way.compared.length > 1;
+  const change = (part: Partial<Chosen>) => setWay((before) => ({ ...before, ...part }));
   const send = () => {
     if (!text.trim()) return;
     onAsk(text.trim(), way);
     write("");
   };
-  const offered = (USUAL as readonly string[]).includes(way.retriever)
-    ? USUAL
-    : [...USUAL, way.retriever];
   return (
     <>
       <form
@@ -86,31 +84,29 @@ export function QuestionBox(props: QuestionBoxProps) {
           </button>
         )}
         <div class="row wrap question-ways">
-          {isComparing ? (
+          {way.compared.length > 1 ? (
             <Button
               kind="quiet"
               icon="close"
               title={words.stopComparing}
-              onClick={() => setWay({ ...way, compared: [] })}
+              onClick={() => change({ compared: [] })}
             >
               {way.compared.map(sayRetriever).join(" · ")}
             </Button>
           ) : (
-            <label class="row small">
-              <span class="muted">{words.how.searchBy}</span>
-              <select
-                value={way.retriever}
-                onChange={(event) => setWay({ ...way, retriever: event.currentTarget.value })}
-              >
-                {offered.map((name) => (
-                  <option key={name} value={name}>
-                    {sayRetriever(name)}
-                  </option>
-                ))}
-              </select>
-            </label>
+            <Choice
+              label={words.how.searchBy}
+              value={way.retriever}
+              onChoose={(retriever) => change({ retriever })}
+            >
+              {optionsOf([...new Set([...USUAL, way.retriever])], sayRetriever)}
+            </Choice>
           )}
-          <FilterToggle filter={way.filter} isOpen={filters} onClick={() => setFilters(!filters)} />
+          <FilterToggle
+            filter={way.filter}
+            isOpen={isFiltering}
+            onClick={() => setFiltering(!isFiltering)}
+          />
           <Button kind="quiet" icon="more" onClick={() => setAdvanced(true)}>
             {words.advanced}
           </Button>
@@ -126,12 +122,8 @@ export function QuestionBox(props: QuestionBoxProps) {
             </Button>
           )}
         </div>
-        {filters && (
-          <FilterForm
-            workspace={here}
-            filter={way.filter}
-            onChange={(filter) => setWay((before) => ({ ...before, filter }))}
-          />
+        {isFiltering && (
+          <FilterForm filter={way.filter} onChange={(filter) => change({ filter })} />
         )}
       </form>
       {isAdvanced && (
@@ -139,7 +131,7 @@ export function QuestionBox(props: QuestionBoxProps) {
           choice={way}
           ways={ways}
           hasModel={Boolean(details?.model)}
-          onChange={setWay}
+          onChange={change}
           onClose={() => setAdvanced(false)}
         />
       )}

@@ -5,7 +5,7 @@ import { t } from "../../i18n";
 import { isReading } from "../../state/jobs";
 import { useLoaded } from "../../state/loading";
 import { asked } from "../../state/location";
-import { AnswerCard, sayReady } from "./AnswerCard";
+import { AnswerCard } from "./AnswerCard";
 import { openCitation } from "./address";
 import { How } from "./How";
 import { CitedFacts, Heard } from "./Memory";
@@ -13,6 +13,7 @@ import { Offers } from "./Offers";
 import type { Answer, Run } from "./runs";
 import { Sources } from "./Sources";
 import type { Thread } from "./threads";
+import { sayReady } from "./words";
 
 interface TurnProps {
   thread: Thread;
@@ -33,8 +34,10 @@ export function TurnView({ thread, run, number, isLast, onAsk }: TurnProps) {
   const open = isAsked ? Number(asked("cite")) : 0;
   const onOpen = (cite: number) => openCitation(number, cite);
   const isHeardOnly = run.reply.value !== null && !answer;
+  // What is read after an answer may change it, too.
+  if (isLast && isReading.value) run.isPartial = true;
   return (
-    <article class="turn">
+    <article class="turn stack">
       <h2 class="turn-question">{question.text}</h2>
       <Understood run={run} isFollowUp={number > 1} onAsk={again} />
       <Heard run={run} />

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { alignSources } from "./align";
+import { alignSources } from "./PassageTable";
 import { findPath } from "./path";
 import type { Answer, Evidence, Hit } from "./runs";
 
@@ -29,11 +29,12 @@ describe("sources side by side", () => {
       [hit("a", 1), hit("b", 2), hit("c", 3)],
       [hit("c", 1), hit("d", 2), hit("b", 3)],
     ]);
-    expect(rows.map(({ hit: { chunk_id }, ranks }) => [chunk_id, ...ranks])).toEqual([
+    const ranks = rows.map(({ hit, found }) => [hit.chunk_id, ...found.map((each) => each?.rank)]);
+    expect(ranks).toEqual([
       ["c", 3, 1],
       ["b", 2, 3],
-      ["a", 1, null],
-      ["d", null, 2],
+      ["a", 1, undefined],
+      ["d", undefined, 2],
     ]);
   });
 });

@@ -44,11 +44,10 @@ const dayOf = (time: string) => time.split("T")[0] ?? time;
 
 /** Store the facts of an offer, or drop it. Throws ApiError. */
 export async function settleOffer(here: string, { id }: Offer, stores: boolean): Promise<void> {
+  const action = stores ? "accept" : "refuse";
+  const route = `/api/v1/workspaces/{workspace}/memory/offers/{offer}/${action}` as const;
   const params = { path: { workspace: here, offer: id } };
-  if (stores)
-    await take(api.POST("/api/v1/workspaces/{workspace}/memory/offers/{offer}/accept", { params }));
-  else
-    await take(api.POST("/api/v1/workspaces/{workspace}/memory/offers/{offer}/refuse", { params }));
+  await take<unknown>(api.POST(route, { params }));
   noteChange();
 }
 

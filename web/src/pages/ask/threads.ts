@@ -5,7 +5,7 @@ import { ApiError, api, type Shapes, take } from "../../api/client";
 import { tellError } from "../../components/ErrorState";
 import { announce } from "../../state/announcements";
 import { isReading } from "../../state/jobs";
-import { type Answer, type Evidence, type Question, Run, type Turn } from "./runs";
+import { type Answer, type Evidence, PLAIN, type Question, Run, type Turn } from "./runs";
 
 export type ThreadHead = Shapes["ThreadHead"];
 
@@ -187,10 +187,8 @@ function turnsToKeep(runs: readonly Run[]): Shapes["GivenTurn"][] {
 function restore(workspace: string) {
   return ({ question: text, understood, answer }: Shapes["ThreadTurnShape"]): Run => {
     const { kept = {}, ...said } = answer as unknown as Answer & { kept?: Kept };
-    const { retriever = "", mode = "auto", usesModel = true } = kept;
-    const { filter = "", only = "", edited = "" } = kept;
-    const { evidence = null, isPartial = false, at = 0 } = kept;
-    const question = { workspace, text, retriever, mode, usesModel, filter, only, edited };
-    return Run.restore(question, { answer: said, evidence, understood }, { at, isPartial });
+    const { evidence = null, isPartial = false, at = 0, ...asked } = kept;
+    const question = { ...PLAIN, ...asked, workspace, text };
+    return new Run(question, { answer: said, evidence, understood, at, isPartial });
   };
 }

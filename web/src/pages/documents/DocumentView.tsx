@@ -1,10 +1,8 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { api, take } from "../../api/client";
 import { Empty } from "../../components/Empty";
-import { ErrorState } from "../../components/ErrorState";
+import { Waiting } from "../../components/ErrorState";
 import { Icon } from "../../components/Icon";
 import { PageHead } from "../../components/PageHead";
-import { Skeleton } from "../../components/Progress";
 import { endOfLine, loadDocument, nameOf } from "../../components/reader/document";
 import { Outline } from "../../components/reader/Outline";
 import "../../components/reader/reader.css";
@@ -12,6 +10,7 @@ import { Source, SourceTools, showsPages } from "../../components/reader/Source"
 import { t } from "../../i18n";
 import { useLoaded } from "../../state/loading";
 import { asked, linkTo, workspace } from "../../state/location";
+import { useRoute } from "../../state/routes";
 import { revision } from "../../state/workspaces";
 import { Actions } from "./Actions";
 import { ContentsPanel } from "./ContentsPanel";
@@ -20,19 +19,13 @@ import { ContentsPanel } from "./ContentsPanel";
 export function DocumentView({ id }: { id: string }) {
   const here = workspace.value;
   const words = t.value.documents;
-  const wanted = `${here} ${id} ${revision.value}`;
-  const read = useLoaded(wanted, () => loadDocument(here, id), { keepsOld: true });
-  const contents = useLoaded(
-    wanted,
-    (signal) =>
-      take(
-        api.GET("/api/v1/workspaces/{workspace}/documents/{document}/contents", {
-          params: { path: { workspace: here, document: id } },
-          signal,
-        }),
-      ),
-    { keepsOld: true },
-  );
+  const read = useLoaded(`${here} ${id} ${revision.value}`, () => loadDocument(here, id), {
+    keepsOld: true,
+  });
+  const contents = useRoute("/documents/{document}/contents", {
+    path: { document: id },
+    keepsOld: true,
+  });
   // A passage may be named by its id alone, as where its place was not kept.
   const named = read.data?.details.chunks.find((chunk) => chunk.id === asked("chunk"))?.span;
   const start = readPlace(asked("start")) ?? named?.[0] ?? null;
@@ -45,15 +38,14 @@ export function DocumentView({ id }: { id: string }) {
   const isUnderlined = asked("things") === "1";
   const [current, setCurrent] = useState(0);
   useEffect(() => setCurrent(start ?? 0), [start]);
-  if (read.error) {
+  if (!read.data || read.error) {
     return (
       <>
         <Back />
-        <ErrorState error={read.error} retry={read.reload} />
+        <Waiting of={read} lines={10} />
       </>
     );
   }
-  if (!read.data) return <Skeleton label={t.value.common.loading} lines={10} />;
   const { details } = read.data;
   return (
     <>

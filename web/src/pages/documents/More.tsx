@@ -1,23 +1,35 @@
+import type { ComponentChildren } from "preact";
+import { useState } from "preact/hooks";
 import { Button } from "../../components/Button";
 import { count, t } from "../../i18n";
 
-/** Entries of a list that are shown at first. */
-export const SHOWN = 20;
+interface MoreProps<Item> {
+  title: string;
+  items: readonly Item[];
+  keyOf: (item: Item) => string;
+  row: (item: Item) => ComponentChildren;
+}
 
-/** What shows more of a list, and how many there are. */
-export function More({
-  shown,
-  total,
-  onMore,
-}: {
-  shown: number;
-  total: number;
-  onMore: () => void;
-}) {
-  if (shown >= total) return null;
+const FIRST = 20;
+const STEP = 100;
+
+/** A list of which the first entries are shown, and then more; nothing for an empty one. */
+export function More<Item>({ title, items, keyOf, row }: MoreProps<Item>) {
+  const [limit, setLimit] = useState(FIRST);
+  if (items.length === 0) return null;
   return (
-    <Button kind="quiet" onClick={onMore}>
-      {t.value.common.more} ({t.value.common.of(count(shown), count(total))})
-    </Button>
+    <div class="stack tight">
+      <h3>{title}</h3>
+      <ul class="small">
+        {items.slice(0, limit).map((item) => (
+          <li key={keyOf(item)}>{row(item)}</li>
+        ))}
+      </ul>
+      {limit < items.length && (
+        <Button kind="quiet" onClick={() => setLimit(limit + STEP)}>
+          {t.value.common.more} ({t.value.common.of(count(limit), count(items.length))})
+        </Button>
+      )}
+    </div>
   );
 }

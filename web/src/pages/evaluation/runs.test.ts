@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
 import {
-  type Case,
   costOf,
   costsWorthShowing,
   metricsOf,
@@ -8,7 +7,6 @@ import {
   type Run,
   rankBy,
   readSide,
-  writeQuestions,
   writeSide,
 } from "./runs";
 
@@ -83,28 +81,6 @@ describe("outcomes", () => {
       outcome("a", { metrics: { mrr: estimate(0.5), answered: estimate(0.5) } }),
       outcome("b", { metrics: { mrr: estimate(0.5), abstained: estimate(0.5) } }),
     ];
-    const run = { outcomes } as unknown as Run;
-    expect(metricsOf([run])).toEqual(["mrr", "answered", "abstained"]);
-  });
-});
-
-describe("questions", () => {
-  it("are lines that can be asked again", () => {
-    const found = {
-      id: "t",
-      question: "谁审批？",
-      gold: [["a.md", "b.md"]],
-      answers: ["差旅处"],
-      type: "",
-    } as unknown as Case;
-    const lines = writeQuestions([found, found]).split("\n");
-    expect(lines).toHaveLength(2);
-    expect(JSON.parse(lines[0] ?? "")).toEqual({
-      qid: "t",
-      question: "谁审批？",
-      gold_groups: [["a.md", "b.md"]],
-      answers: ["差旅处"],
-      type: "",
-    });
+    expect(metricsOf({ outcomes } as unknown as Run)).toEqual(["mrr", "answered", "abstained"]);
   });
 });

@@ -60,7 +60,7 @@ export function SearchBox() {
         </div>
         {filters && (
           <>
-            <FilterForm workspace={here} filter={filter} onChange={setFilter} />
+            <FilterForm filter={filter} onChange={setFilter} />
             <div class="row">
               <Button
                 type="submit"
