@@ -1,103 +1,95 @@
-/** Fields of forms, with what they are called. */
+/** Fields that many pages have. */
 
-import type { ComponentChildren } from "preact";
-import { useId } from "preact/hooks";
+import type { ComponentChildren, ComponentProps } from "preact";
+import { Icon } from "./Icon";
 
-/** A field with its name above it. */
-export function Field({ label, children }: { label: string; children: ComponentChildren }) {
+interface SearchFieldProps extends Pick<ComponentProps<"input">, "id" | "value" | "onInput"> {
+  label: string;
+  class?: string;
+}
+
+/** A field to search in, with a lens in it. */
+export function SearchField({ label, class: kind = "", ...rest }: SearchFieldProps) {
   return (
-    // biome-ignore lint/a11y/noLabelWithoutControl: the field is among the children
+    <div class={`search-field ${kind}`}>
+      <Icon name="search" />
+      <input type="search" aria-label={label} placeholder={label} {...rest} />
+    </div>
+  );
+}
+
+interface TextFieldProps
+  extends Pick<
+    ComponentProps<"input">,
+    "value" | "placeholder" | "maxLength" | "autofocus" | "autocomplete"
+  > {
+  label: string;
+  type?: "text" | "password";
+  list?: string;
+  onInput: (text: string) => void;
+}
+
+/** A line of text, below its name. */
+export function TextField({ label, onInput, type = "text", ...rest }: TextFieldProps) {
+  const look = { ...rest, type } as ComponentProps<"input">;
+  return (
     <label class="field">
       <span>{label}</span>
-      {children}
+      <input {...look} onInput={(event) => onInput(event.currentTarget.value)} />
     </label>
-  );
-}
-
-interface ChoiceProps<T extends string> {
-  label: string;
-  /** How the name looks; a hidden one is for those who do not see where the list stands. */
-  labelClass?: string;
-  value: T;
-  onChoose: (option: T) => void;
-  /** Its options. */
-  children: ComponentChildren;
-}
-
-/** A list of which one is chosen, with its name before it. */
-export function Choice<T extends string>(props: ChoiceProps<T>) {
-  const { label, labelClass = "muted", value, onChoose, children } = props;
-  return (
-    <label class="row small">
-      <span class={labelClass}>{label}</span>
-      <select value={value} onChange={(event) => onChoose(event.currentTarget.value as T)}>
-        {children}
-      </select>
-    </label>
-  );
-}
-
-/** Return options of a list. */
-export function optionsOf<T extends string>(names: readonly T[], say: (name: T) => string) {
-  return names.map((name) => (
-    <option key={name} value={name}>
-      {say(name)}
-    </option>
-  ));
-}
-
-interface SegmentsProps<T extends string> {
-  legend: string;
-  /** Whether the legend is only for those who do not see what the options are. */
-  isBare?: boolean;
-  options: readonly T[];
-  say: (option: T) => string;
-  value: T;
-  onChoose: (option: T) => void;
-}
-
-/** Options beside each other, of which one is chosen. */
-export function Segments<T extends string>(props: SegmentsProps<T>) {
-  const { legend, isBare, options, say, value, onChoose } = props;
-  const name = useId();
-  return (
-    <fieldset class="segments">
-      <legend class={isBare ? "only-spoken" : undefined}>{legend}</legend>
-      {options.map((option) => (
-        <label key={option}>
-          <input
-            type="radio"
-            name={name}
-            checked={value === option}
-            onChange={() => onChoose(option)}
-          />
-          <span>{say(option)}</span>
-        </label>
-      ))}
-    </fieldset>
   );
 }
 
 interface CheckProps {
   label: string;
-  /** Of a form that is sent as it is. */
-  name?: string;
-  isChecked: boolean;
-  onChange: (isChecked: boolean) => void;
+  isOn: boolean;
+  onChange: (isOn: boolean) => void;
+  /** Whether it takes effect at once. */
+  isSwitch?: boolean;
 }
 
-/** Something that is on or off. */
-export function Check({ label, name, isChecked, onChange }: CheckProps) {
+/** A box to tick, with its words. */
+export function Check({ label, isOn, onChange, isSwitch = false }: CheckProps) {
   return (
-    <label class="switch">
+    <label class="row">
       <input
         type="checkbox"
-        name={name}
-        value="true"
-        checked={isChecked}
+        {...(isSwitch ? { role: "switch", "aria-checked": isOn } : {})}
+        checked={isOn}
         onChange={(event) => onChange(event.currentTarget.checked)}
       />
       <span>{label}</span>
     </label>
+  );
+}
+
+interface ChoiceProps<T extends string> {
+  legend: string;
+  /** Whether the legend is for screen readers alone. */
+  isPlain?: boolean;
+  options: readonly T[];
+  say: (option: T) => ComponentChildren;
+  chosen: T;
+  onChange: (option: T) => void;
+}
+
+/** One of a few things, all in view. */
+export function Choice<T extends string>(props: ChoiceProps<T>) {
+  const { legend, isPlain, options, say, chosen, onChange } = props;
+  return (
+    <fieldset class="segments">
+      <legend class={isPlain ? "only-spoken" : ""}>{legend}</legend>
+      {options.map((option) => (
+        <label key={option}>
+          <input
+            type="radio"
+            name={legend}
+            checked={chosen === option}
+            onChange={() => onChange(option)}
+          />
+          <span>{say(option)}</span>
+        </label>
+      ))}
+    </fieldset>
   );
 }

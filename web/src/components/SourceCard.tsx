@@ -1,3 +1,4 @@
+import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
 import { t } from "../i18n";
 import { cutAtSpans, Offsets, type Span } from "./offsets";
@@ -16,13 +17,15 @@ interface SourceCardProps {
   href: string;
   onOpen?: (event: MouseEvent) => void;
   isActive?: boolean;
+  id?: string;
+  children?: ComponentChildren;
 }
 
 /** A passage: where it stands, what it says, and the way to it. */
 export function SourceCard(props: SourceCardProps) {
-  const { number, title, section, page, href, onOpen, isActive } = props;
+  const { number, title, section, page, href, onOpen, isActive, id, children } = props;
   return (
-    <article class={`source ${isActive ? "active" : ""}`}>
+    <article id={id} class={`source ${isActive ? "active" : ""}`}>
       <header>
         <span class="source-number">{number}</span>
         <a class="grow source-title" href={href} onClick={onOpen}>
@@ -33,6 +36,7 @@ export function SourceCard(props: SourceCardProps) {
       <p class="source-text">
         <Marked text={props.text} start={props.textStart} marks={props.marks ?? []} />
       </p>
+      {children}
     </article>
   );
 }

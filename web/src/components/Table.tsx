@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import { ScrollBox } from "./ScrollBox";
+import { TableBox } from "./TableBox";
 
 export interface Column<Item> {
   head: ComponentChildren;
@@ -22,7 +22,7 @@ interface TableProps<Item> {
 export function Table<Item>(props: TableProps<Item>) {
   const { label, items, keyOf, columns, isChosen, class: kind = "" } = props;
   return (
-    <ScrollBox label={label} isPart class={kind}>
+    <TableBox label={label} class={kind}>
       <table>
         <thead>
           <tr>
@@ -44,6 +44,6 @@ export function Table<Item>(props: TableProps<Item>) {
           ))}
         </tbody>
       </table>
-    </ScrollBox>
+    </TableBox>
   );
 }

@@ -1,10 +1,10 @@
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import type { Shapes } from "../../api/client";
 import { count, t } from "../../i18n";
-import { useRoute } from "../../state/routes";
+import { useCall } from "../../state/calls";
 import { Button, IconButton } from "../Button";
 import { ErrorState } from "../ErrorState";
-import { optionsOf } from "../Fields";
+import { optionsOf } from "../Select";
 import {
   COMPARISONS,
   type Comparison,
@@ -53,7 +53,7 @@ export function FilterForm({ filter, onChange }: FormProps) {
     if (filter !== written.current) setRows(startOf(filter));
     written.current = filter;
   }, [filter]);
-  const fields = useRoute("/fields");
+  const fields = useCall("get", "/fields", {});
   const write = (text: string) => {
     written.current = text;
     onChange(text);
@@ -63,7 +63,7 @@ export function FilterForm({ filter, onChange }: FormProps) {
     write(writeFilter(next));
   };
   return (
-    <fieldset class="filter-form">
+    <fieldset class="filter-form stack tight">
       <legend class="small muted">{words.legend}</legend>
       {fields.error && <ErrorState error={fields.error} retry={fields.reload} />}
       {rows === null ? (
@@ -74,7 +74,7 @@ export function FilterForm({ filter, onChange }: FormProps) {
           onInput={(event) => write(event.currentTarget.value)}
         />
       ) : (
-        <ul>
+        <ul class="stack tight">
           {rows.map((row, number) => (
             <li key={number}>
               <Row

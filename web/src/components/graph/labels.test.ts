@@ -29,12 +29,6 @@ describe("labels", () => {
     expect(LABEL_HEIGHT).toBeGreaterThanOrEqual(14);
   });
 
-  it("stay within bounds, on the other side of a dot that is near them", () => {
-    const dot = { text: "hybrid", x: 590, y: 100, radius: 5 };
-    const [label] = placeLabels([dot], () => 40, [dot], [0, 90, 600, 110]);
-    expect(label?.x).toBeLessThan(590);
-  });
-
   it("go to the first items if there is no room for all", () => {
     const items = Array.from({ length: 20 }, (_, index) => `name ${index}`).map((text) => ({
       text,

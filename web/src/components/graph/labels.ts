@@ -55,12 +55,11 @@ class Grid {
   }
 }
 
-/** Return the labels that there is room for, by default anywhere. The first items come first. */
+/** Return the labels that there is room for. The first items come first. */
 export function placeLabels(
   items: readonly Labelled[],
   measure: (text: string) => number,
   obstacles: readonly Labelled[] = items,
-  [left, top, right, bottom]: Box = [-Infinity, -Infinity, Infinity, Infinity],
 ): Label[] {
   const grid = new Grid();
   for (const { x, y, radius } of obstacles) {
@@ -72,8 +71,7 @@ export function placeLabels(
     for (const [x, y] of spotsOf(item, width)) {
       const [halfWidth, halfHeight] = [width / 2 + 1, LABEL_HEIGHT / 2];
       const box = [x - halfWidth, y - halfHeight, x + halfWidth, y + halfHeight] as const;
-      const isInside = box[0] >= left && box[1] >= top && box[2] <= right && box[3] <= bottom;
-      if (!isInside || !grid.isFree(box)) continue;
+      if (!grid.isFree(box)) continue;
       grid.add(box);
       placed.push({ text: item.text, x, y, width });
       break;

@@ -1,7 +1,7 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { count, percent, t } from "../../i18n";
+import { useCall } from "../../state/calls";
 import { workspace } from "../../state/location";
-import { useRoute } from "../../state/routes";
 import { IconButton } from "../Button";
 import { Waiting } from "../ErrorState";
 import { useMeasured } from "../measure";
@@ -36,7 +36,7 @@ const WIDEST = 2_400;
 export function PageView({ details, marks, at }: PageViewProps) {
   const here = workspace.value;
   const words = t.value.reader;
-  const path = { document: details.id };
+  const document = details.id;
   const [start = -1, end = -1] = marks[0] ?? [];
   const goal = pageNumberAt(details.pages, at ?? start);
   const box = useRef<HTMLDivElement>(null);
@@ -44,12 +44,11 @@ export function PageView({ details, marks, at }: PageViewProps) {
   const [zoom, setZoom] = useState(1);
   const width = useMeasured(box, 0, ({ clientWidth }) => clientWidth);
   const arrived = useRef(-1);
-  const listed = useRoute("/documents/{document}/pages", { path });
+  const listed = useCall("get", "/documents/{document}/pages", { document });
   const isMarked = start < end;
-  const found = useRoute(isMarked ? "/documents/{document}/boxes" : null, {
-    path,
-    query: { start, end: Math.min(end, start + LONGEST) },
-  });
+  const query = { start, end: Math.min(end, start + LONGEST) };
+  const boxesOf = isMarked ? { document, query } : null;
+  const found = useCall("get", "/documents/{document}/boxes", boxesOf);
   const pages = listed.data?.pages ?? [];
   const boxes = found.data?.boxes ?? [];
   const first = at === undefined ? boxes[0] : undefined;
@@ -100,7 +99,7 @@ export function PageView({ details, marks, at }: PageViewProps) {
   const pixels = Math.min(WIDEST, Math.max(2 * STEP, Math.ceil(wanted / STEP) * STEP));
   return (
     <div ref={box} class="page-view">
-      <div class="page-tools">
+      <div class="row page-tools">
         <span class="small faint number grow">
           {pages.length > 0 && t.value.common.of(words.page(count(current)), count(pages.length))}
           {isReady && isMarked && boxes.length === 0 && ` · ${words.notOnPage}`}

@@ -4,7 +4,7 @@ import { useRef } from "preact/hooks";
 import { t } from "../../i18n";
 import { workspace } from "../../state/location";
 import { IconButton } from "../Button";
-import { Segments } from "../Fields";
+import { Choice } from "../Fields";
 import type { Span } from "../offsets";
 import { DocumentText } from "./DocumentText";
 import { type Contents, type Details, nameOf, type Read } from "./document";
@@ -27,13 +27,13 @@ export function SourceTools({ details }: { details: Details }) {
   return (
     <>
       {original === "pages" && (
-        <Segments
+        <Choice
           legend={words.shownAs}
-          isBare
+          isPlain
           options={["asText", "asPages"] as const}
           say={(name) => words[name]}
-          value={prefersPages.value ? "asPages" : "asText"}
-          onChoose={(name) => {
+          chosen={prefersPages.value ? "asPages" : "asText"}
+          onChange={(name) => {
             prefersPages.value = name === "asPages";
           }}
         />

@@ -1,6 +1,7 @@
 /** Documents as they are read: loaded once, and cut into what is shown. */
 
-import { api, type Shapes, take } from "../../api/client";
+import type { Shapes } from "../../api/client";
+import { call } from "../../state/calls";
 import { revision } from "../../state/workspaces";
 import { Offsets } from "../offsets";
 import { type Layout, layOut } from "./blocks";
@@ -27,10 +28,7 @@ export function loadDocument(workspace: string, document: string): Promise<Read>
   const key = `${workspace} ${document} ${revision.peek()}`;
   const known = kept.get(key);
   if (known) return known;
-  const path = { workspace, document };
-  const loading = take(
-    api.GET("/api/v1/workspaces/{workspace}/documents/{document}", { params: { path } }),
-  ).then((details) => {
+  const loading = call("get", "/documents/{document}", { workspace, document }).then((details) => {
     const offsets = new Offsets(details.text);
     return { details, offsets, layout: layOut(details.blocks, offsets) };
   });

@@ -1,25 +1,26 @@
 import { Button } from "../../components/Button";
 import { Dialog } from "../../components/Dialog";
-import { Check, Choice, optionsOf } from "../../components/Fields";
+import { Check } from "../../components/Fields";
+import { optionsOf, Select } from "../../components/Select";
 import { Table } from "../../components/Table";
 import { t } from "../../i18n";
-import type { Choice as Chosen } from "./address";
-import type { Ways } from "./QuestionBox";
+import { useWays } from "../../state/ways";
+import type { Choice } from "./address";
 import { AGENTS, sayRetriever, USUAL } from "./words";
 
 const MOST_COMPARED = 3;
 
 interface AdvancedProps {
-  choice: Chosen;
-  ways: Ways | null;
+  choice: Choice;
   hasModel: boolean;
-  onChange: (change: Partial<Chosen>) => void;
+  onChange: (change: Partial<Choice>) => void;
   onClose: () => void;
 }
 
 /** All ways to search and to answer, each with what it does, and the comparison of two or three. */
-export function Advanced({ choice, ways, hasModel, onChange, onClose }: AdvancedProps) {
+export function Advanced({ choice, hasModel, onChange, onClose }: AdvancedProps) {
   const words = t.value.ask;
+  const ways = useWays().data;
   const { retriever, mode, usesModel, compared } = choice;
   const known = (ways?.retrievers ?? []).filter((way) => hasModel || !way.needs_model);
   const summaries = new Map(known.map(({ name, summary }) => [name, summary]));
@@ -39,12 +40,12 @@ export function Advanced({ choice, ways, hasModel, onChange, onClose }: Advanced
     >
       {hasModel && (
         <div class="row wrap small">
-          <Choice label={words.how.mode} value={mode} onChoose={(mode) => onChange({ mode })}>
+          <Select label={words.how.mode} value={mode} onChoose={(mode) => onChange({ mode })}>
             {optionsOf(ways?.modes ?? ["auto"], (name) => words.modes[name] ?? name)}
-          </Choice>
+          </Select>
           <Check
             label={words.useModel}
-            isChecked={usesModel}
+            isOn={usesModel}
             onChange={(usesModel) => onChange({ usesModel })}
           />
         </div>
@@ -67,7 +68,8 @@ export function Advanced({ choice, ways, hasModel, onChange, onClose }: Advanced
                 />
                 <span>
                   {sayRetriever(name)}
-                  <span class="way-summary small muted">
+                  <br />
+                  <span class="small muted">
                     {words.summaries[name] ?? summaries.get(name) ?? ""}
                   </span>
                 </span>

@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import { api, isWaiting, take } from "../../api/client";
+import { isWaiting } from "../../api/client";
 import { IconButton } from "../../components/Button";
 import { tellError } from "../../components/ErrorState";
 import { quote } from "../../components/filters/conditions";
@@ -8,11 +8,10 @@ import { PageHead } from "../../components/PageHead";
 import { Reader } from "../../components/reader/Reader";
 import { t } from "../../i18n";
 import { announce } from "../../state/announcements";
+import { useCall } from "../../state/calls";
 import { renewal } from "../../state/connection";
-import { useLoaded } from "../../state/loading";
 import { asked, go, linkTo, setQuery, workspace } from "../../state/location";
 import { keepInTab, recallInTab } from "../../state/preferences";
-import { useRoute } from "../../state/routes";
 import { sourceFilter } from "../../state/sources";
 import { SourcesPanel } from "../library/SourcesPanel";
 import {
@@ -30,7 +29,7 @@ import { Guide } from "./Guide";
 import { History } from "./History";
 import { useAskKeys, useSaidCitation } from "./keys";
 import { MemoryPanel } from "./Memory";
-import { QuestionBox, type Ways } from "./QuestionBox";
+import { QuestionBox } from "./QuestionBox";
 import type { Question } from "./runs";
 import { opensBeside } from "./Sources";
 import { TurnView } from "./TurnView";
@@ -51,8 +50,7 @@ export default function AskPage() {
   const runs = thread?.runs.value ?? [];
   const place = readPlace(runs);
   const [view, setView] = useState<"thread" | "sources">("thread");
-  const ways = useLoaded("retrievers", () => take(api.GET("/api/v1/retrievers")));
-  const details = useRoute("");
+  const details = useCall("get", "", {});
   const ask = (question: string, how: Choice) => {
     if (how.compared.length > 1) {
       go(linkTo("ask", { thread: thread?.id.peek(), q: question, ...queryOf(how) }));
@@ -68,11 +66,11 @@ export default function AskPage() {
   };
   const askHere = (question: string) => ask(question, choice);
   useAskKeys(runs);
-  useSaidCitation(place, runs);
+  useSaidCitation(place);
   const hasTurns = runs.length > 0 || isComparing;
-  const kinds = ["ask", place ? "reading" : "", hasTurns ? "has-turns" : ""];
+  const kinds = `${place ? "reading" : ""} ${hasTurns ? "has-turns" : ""}`;
   return (
-    <div class={kinds.filter(Boolean).join(" ")} data-view={view}>
+    <div class={`ask ${kinds}`} data-view={view}>
       <nav class="ask-tabs" aria-label={words.views}>
         {(["thread", "sources"] as const).map((name) => (
           <button
@@ -103,7 +101,7 @@ export default function AskPage() {
                 <Icon name="plus" />
                 <span>{words.newThread}</span>
               </a>
-              <History workspace={here} />
+              <History />
               {runs.some(({ answer }) => answer.value) && (
                 <a
                   class="icon-button"
@@ -132,7 +130,6 @@ export default function AskPage() {
         )}
         <QuestionBox
           choice={choice}
-          ways={(ways.data as unknown as Ways | null) ?? null}
           details={details.data}
           isFollowUp={runs.length > 0 && !isComparing}
           isRunning={runs.some(({ state }) => state.value === "running")}
@@ -145,14 +142,12 @@ export default function AskPage() {
       <div class="ask-side">
         {place ? (
           <Reader
-            document={place.document}
-            start={place.start}
-            end={place.end}
-            label={place.number ? t.value.common.of(String(place.number), String(place.of)) : ""}
+            {...place}
+            label={
+              place.citation && t.value.common.of(String(place.citation.number), String(place.of))
+            }
             onClose={closeReader}
-            {...(place.number && place.of > 1
-              ? { onStep: (step: 1 | -1) => stepCitation(runs, step) }
-              : {})}
+            onStep={place.of > 1 ? (step: 1 | -1) => stepCitation(runs, step) : undefined}
           />
         ) : (
           <>

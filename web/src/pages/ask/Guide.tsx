@@ -2,9 +2,9 @@ import type { Shapes } from "../../api/client";
 import { Button } from "../../components/Button";
 import { Empty } from "../../components/Empty";
 import { t } from "../../i18n";
+import { useCall } from "../../state/calls";
 import { isReading } from "../../state/jobs";
 import { go, linkTo } from "../../state/location";
-import { useRoute } from "../../state/routes";
 import { openPlace } from "./address";
 import { Offers } from "./Offers";
 import { sayReady } from "./words";
@@ -21,7 +21,7 @@ interface GuideProps {
 export function Guide({ details, onAsk }: GuideProps) {
   const words = t.value.ask;
   const isEmpty = details?.documents === 0;
-  const loaded = useRoute(details && !isEmpty ? "/guide" : null);
+  const loaded = useCall("get", "/guide", details && !isEmpty ? {} : null);
   if (isEmpty)
     return (
       <Empty

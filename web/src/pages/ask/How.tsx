@@ -18,7 +18,8 @@ export function How({ run }: { run: Run }) {
   return (
     <details class="how small" onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>
-        <span>{t.value.ask.how.title}</span> <span class="faint">{sayCost(answer, run)}</span>
+        <span>{t.value.ask.how.title}</span> &emsp;{" "}
+        <span class="faint">{sayCost(answer, run)}</span>
       </summary>
       {isOpen && <Found answer={answer} run={run} />}
     </details>

@@ -4,8 +4,8 @@ import { Confirm } from "../../components/Dialog";
 import { t } from "../../i18n";
 import { say } from "../../i18n/say";
 import { announce } from "../../state/announcements";
+import { useCall } from "../../state/calls";
 import { workspace } from "../../state/location";
-import { useRoute } from "../../state/routes";
 import { mayWrite } from "../../state/workspaces";
 import {
   type Fact,
@@ -114,7 +114,7 @@ export function CitedFacts({ facts }: { facts: readonly StatedFact[] }) {
 export function MemoryPanel() {
   const words = t.value.ask.memory;
   const [isAsking, setAsking] = useState(false);
-  const loaded = useRoute("/memory", { turn: memoryTurn.value });
+  const loaded = useCall("get", "/memory", {}, { turn: memoryTurn.value });
   const { facts, total } = loaded.data ?? { facts: [], total: 0 };
   if (facts.length === 0) return null;
   return (
@@ -130,8 +130,8 @@ export function MemoryPanel() {
       <p class="small faint">{words.note}</p>
       <ul>
         {facts.map((fact) => (
-          <li key={fact.id}>
-            <span class="cut">
+          <li key={fact.id} class="row top">
+            <span class="grow cut">
               {fact.sentence} <Times fact={fact} />
             </span>
             {mayWrite.value && (

@@ -1,37 +1,30 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Shapes } from "../../api/client";
 import { Button } from "../../components/Button";
-import { Choice, optionsOf } from "../../components/Fields";
 import { FilterForm, FilterToggle } from "../../components/filters/FilterForm";
 import { useMeasured } from "../../components/measure";
+import { optionsOf, Select } from "../../components/Select";
 import { t } from "../../i18n";
 import { workspace } from "../../state/location";
 import { keepInTab, recallInTab } from "../../state/preferences";
 import { Advanced } from "./Advanced";
-import type { Choice as Chosen } from "./address";
+import type { Choice } from "./address";
 import { focusAnswer } from "./keys";
 import { sayRetriever, USUAL } from "./words";
 
-export interface Ways {
-  auto: string;
-  retrievers: { name: string; summary: string; needs_model: boolean }[];
-  modes: string[];
-}
-
 interface QuestionBoxProps {
-  choice: Chosen;
-  ways: Ways | null;
+  choice: Choice;
   details: Shapes["WorkspaceDetails"] | null;
   /** Whether there are questions before: the next one may refer to them. */
   isFollowUp: boolean;
   isRunning: boolean;
-  onAsk: (text: string, choice: Chosen) => void;
+  onAsk: (text: string, choice: Choice) => void;
   onStop: () => void;
 }
 
 /** Where a question is written, and how it is to be answered. */
 export function QuestionBox(props: QuestionBoxProps) {
-  const { choice, ways, details, isFollowUp, isRunning, onAsk, onStop } = props;
+  const { choice, details, isFollowUp, isRunning, onAsk, onStop } = props;
   const draft = `draft.${workspace.value}`;
   const words = t.value.ask;
   const [text, setText] = useState(() => recallInTab(draft));
@@ -47,7 +40,7 @@ export function QuestionBox(props: QuestionBoxProps) {
     setText(next);
     keepInTab(draft, next);
   };
-  const change = (part: Partial<Chosen>) => setWay((before) => ({ ...before, ...part }));
+  const change = (part: Partial<Choice>) => setWay((before) => ({ ...before, ...part }));
   const send = () => {
     if (!text.trim()) return;
     onAsk(text.trim(), way);
@@ -94,13 +87,13 @@ export function QuestionBox(props: QuestionBoxProps) {
               {way.compared.map(sayRetriever).join(" · ")}
             </Button>
           ) : (
-            <Choice
+            <Select
               label={words.how.searchBy}
               value={way.retriever}
               onChoose={(retriever) => change({ retriever })}
             >
               {optionsOf([...new Set([...USUAL, way.retriever])], sayRetriever)}
-            </Choice>
+            </Select>
           )}
           <FilterToggle
             filter={way.filter}
@@ -129,7 +122,6 @@ export function QuestionBox(props: QuestionBoxProps) {
       {isAdvanced && (
         <Advanced
           choice={way}
-          ways={ways}
           hasModel={Boolean(details?.model)}
           onChange={change}
           onClose={() => setAdvanced(false)}

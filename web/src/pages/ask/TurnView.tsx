@@ -1,9 +1,8 @@
 import { useEffect, useState } from "preact/hooks";
-import { api, take } from "../../api/client";
 import { Button } from "../../components/Button";
 import { t } from "../../i18n";
+import { useCall } from "../../state/calls";
 import { isReading } from "../../state/jobs";
-import { useLoaded } from "../../state/loading";
 import { asked } from "../../state/location";
 import { AnswerCard } from "./AnswerCard";
 import { openCitation } from "./address";
@@ -70,23 +69,11 @@ interface RelatedProps {
 
 /** Questions that passages near an answer answer: found after it, so that nobody waits for them. */
 function Related({ run, answer, onAsk }: RelatedProps) {
-  const { workspace } = run.question;
   const citations = answer.citations
     .slice(0, MOST_CITED)
-    .map(({ chunk_id, span: [start = 0, end = 0] }) => {
-      const span: [number, number] = [start, end];
-      return { chunk_id, span };
-    });
-  const wanted = citations.length > 0 ? `${workspace} ${run.at}` : "";
-  const { data } = useLoaded(wanted, (signal) =>
-    take(
-      api.POST("/api/v1/workspaces/{workspace}/related", {
-        params: { path: { workspace } },
-        body: { question: run.understood || run.question.text, citations, most: 3 },
-        signal,
-      }),
-    ),
-  );
+    .map(({ chunk_id, span }) => ({ chunk_id, span: span as [number, number] }));
+  const body = { question: run.understood || run.question.text, citations, most: 3 };
+  const { data } = useCall("post", "/related", citations.length > 0 ? { body } : null);
   return <Offers label={t.value.ask.related} questions={data ?? []} onAsk={onAsk} />;
 }
 

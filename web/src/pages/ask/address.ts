@@ -1,7 +1,7 @@
 /** What the address says of questions: the thread, how to search, and what is open beside it. */
 
 import { asked, type Query, setQuery } from "../../state/location";
-import type { Question, Run } from "./runs";
+import type { Citation, Question, Run } from "./runs";
 
 /** How questions are answered. */
 export interface Choice extends Pick<Question, "retriever" | "mode" | "usesModel" | "filter"> {
@@ -49,8 +49,8 @@ export function placeOf({ document_id: document, span: [start = 0, end = 0] }: P
 }
 
 export interface Open extends Place {
-  /** The number of the citation, and of how many; 0 for another passage. */
-  number: number;
+  /** The citation, if it is one, and of how many. */
+  citation?: Citation;
   of: number;
 }
 
@@ -61,14 +61,13 @@ export function runOfAddress(runs: readonly Run[]): Run | undefined {
 
 /** Return what the address says is open beside the thread. */
 export function readPlace(runs: readonly Run[]): Open | null {
-  const number = Number(asked("cite"));
   const citations = runOfAddress(runs)?.answer.value?.citations ?? [];
-  const citation = citations.find((known) => known.number === number);
-  if (citation) return { ...placeOf(citation), number, of: citations.length };
+  const citation = citations.find(({ number }) => number === Number(asked("cite")));
+  if (citation) return { ...placeOf(citation), citation, of: citations.length };
   const match = /^([^:]+):(\d+):(\d+)$/.exec(asked("at"));
   if (!match) return null;
   const [, document = "", start, end] = match;
-  return { document, start: Number(start), end: Number(end), number: 0, of: 0 };
+  return { document, start: Number(start), end: Number(end), of: 0 };
 }
 
 /** Show a citation of a turn, which is counted from 1. */

@@ -3,25 +3,10 @@ import { alignSources } from "./PassageTable";
 import { findPath } from "./path";
 import type { Answer, Evidence, Hit } from "./runs";
 
-const hit = (chunk_id: string, rank: number, more: Partial<Hit> = {}): Hit => ({
-  rank,
-  chunk_id,
-  document: `${chunk_id}.md`,
-  document_id: `d-${chunk_id}`,
-  title: chunk_id,
-  section: "",
-  page: "",
-  time: null,
-  box: null,
-  span: [0, 10],
-  text: "",
-  score: 1,
-  scores: {},
-  seeds: [],
-  path: [],
-  sentences: [],
-  ...more,
-});
+const hit = (chunk_id: string, rank: number, more: Partial<Hit> = {}): Hit => {
+  const named = { chunk_id, document_id: `d-${chunk_id}`, title: chunk_id };
+  return { ...named, rank, span: [0, 10], seeds: [], path: [], ...more } as Partial<Hit> as Hit;
+};
 
 describe("sources side by side", () => {
   it("have one row a passage: what all found first, then by rank", () => {

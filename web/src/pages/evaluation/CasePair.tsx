@@ -3,8 +3,8 @@ import type { Shapes } from "../../api/client";
 import { Waiting } from "../../components/ErrorState";
 import { Icon } from "../../components/Icon";
 import { duration, percent, t } from "../../i18n";
+import { useCall } from "../../state/calls";
 import { linkTo } from "../../state/location";
-import { useRoute } from "../../state/routes";
 import type { Side } from "./runs";
 
 type Case = Shapes["CaseShape"];
@@ -22,9 +22,9 @@ interface CasePairProps {
 export function CasePair({ first, second, question }: CasePairProps) {
   const words = t.value.evaluation;
   const query = { question, limit: 1 };
-  const one = useRoute(RUN, { path: { evaluation: first.run }, query });
+  const one = useCall("get", RUN, { evaluation: first.run, query });
   const isSame = first.run === second.run;
-  const next = useRoute(isSame ? null : RUN, { path: { evaluation: second.run }, query });
+  const next = useCall("get", RUN, isSame ? null : { evaluation: second.run, query });
   const other = isSame ? one : next;
   const box = useRef<HTMLElement>(null);
   const isThere = one.data !== null && other.data !== null;
@@ -95,7 +95,7 @@ function Answer({ answer }: { answer: NonNullable<Measured["answer"]> }) {
       <h4 class="small muted">{answered ? words.answer : words.notAnswered}</h4>
       {short && <strong class="break">{short}</strong>}
       <p class="break">{answered ? answer.answer : reason || answer.answer}</p>
-      <ol class="ranked small">
+      <ol class="ranked stack tight small">
         {(answered ? citations : []).map(
           ({ number, title, document, document_id: doc, span: [start, end] }) => (
             <li key={number} class="row">
@@ -117,7 +117,7 @@ function Ranked({ measured: { hits, gold_rank, confidence } }: { measured: Measu
     <div class="stack tight">
       <h4 class="small muted">{words.found}</h4>
       {hits.length === 0 && <p class="muted">{words.nothingFound}</p>}
-      <ol class="ranked small">
+      <ol class="ranked stack tight small">
         {hits.map(({ rank, document, document_id: doc, chunk_id: chunk, is_gold }) => (
           <li key={rank} class={is_gold ? "row gold" : "row"}>
             <span class="number faint">{rank}</span>

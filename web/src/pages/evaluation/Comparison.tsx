@@ -1,10 +1,10 @@
 import type { Shapes } from "../../api/client";
 import { Waiting } from "../../components/ErrorState";
-import { Choice, optionsOf } from "../../components/Fields";
+import { optionsOf, Select } from "../../components/Select";
 import { Table } from "../../components/Table";
 import { count, decimal, t } from "../../i18n";
+import { useCall } from "../../state/calls";
 import { setQuery } from "../../state/location";
-import { useRoute } from "../../state/routes";
 import { CasePair } from "./CasePair";
 import { nameOf, type Run, type Side, writeSide } from "./runs";
 
@@ -26,17 +26,15 @@ interface ComparisonProps {
 /** Two retrievers question by question: wins, ties, losses, and whether it may be chance. */
 export function Comparison({ runs, first, second, metric, question }: ComparisonProps) {
   const words = t.value.evaluation;
-  const loaded = useRoute("/evaluations/{evaluation}/difference", {
-    path: { evaluation: first.run },
-    query: {
-      retriever: first.retriever,
-      other: second.run,
-      other_retriever: second.retriever,
-      metric,
-      limit: MOST_CASES,
-    },
-    keepsOld: true,
-  });
+  const query = {
+    retriever: first.retriever,
+    other: second.run,
+    other_retriever: second.retriever,
+    metric,
+    limit: MOST_CASES,
+  };
+  const sides = { evaluation: first.run, query };
+  const loaded = useCall("get", "/evaluations/{evaluation}/difference", sides, { keepsOld: true });
   const found = loaded.error ? null : loaded.data;
   return (
     <section class="card" aria-labelledby="difference-title">
@@ -68,7 +66,7 @@ interface SideChoiceProps {
 
 function SideChoice({ runs, name, label, value }: SideChoiceProps) {
   return (
-    <Choice
+    <Select
       label={label}
       labelClass={`side ${name}`}
       value={writeSide(value)}
@@ -83,7 +81,7 @@ function SideChoice({ runs, name, label, value }: SideChoiceProps) {
           </optgroup>
         );
       })}
-    </Choice>
+    </Select>
   );
 }
 

@@ -4,9 +4,9 @@ import { Empty } from "../../components/Empty";
 import { Waiting } from "../../components/ErrorState";
 import { PageHead } from "../../components/PageHead";
 import { t } from "../../i18n";
+import { useCall } from "../../state/calls";
 import { jobs } from "../../state/jobs";
 import { asked, setQuery } from "../../state/location";
-import { useRoute } from "../../state/routes";
 import { mayWrite } from "../../state/workspaces";
 import { Comparison } from "./Comparison";
 import { Outcomes } from "./Outcomes";
@@ -21,7 +21,8 @@ const MOST_RUNS = 100;
 export default function EvaluationPage() {
   const words = t.value.evaluation;
   const [isStarting, setStarting] = useState(false);
-  const loaded = useRoute("/evaluations", { query: { limit: MOST_RUNS }, keepsOld: true });
+  const query = { limit: MOST_RUNS };
+  const loaded = useCall("get", "/evaluations", { query }, { keepsOld: true });
   const runs = loaded.data?.evaluations ?? [];
   const known = jobs.value ?? [];
   const isOutdated = runs.some(

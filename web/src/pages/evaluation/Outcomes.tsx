@@ -1,4 +1,4 @@
-import { Choice, optionsOf } from "../../components/Fields";
+import { optionsOf, Select } from "../../components/Select";
 import { type Column, Table } from "../../components/Table";
 import { count, decimal, duration, percent, t } from "../../i18n";
 import { say } from "../../i18n/say";
@@ -52,21 +52,21 @@ export function Outcomes({ run, metric, cost, sides }: OutcomesProps) {
           {nameOf(run)}
         </h2>
         <div class="row wrap">
-          <Choice
+          <Select
             label={words.metric}
             value={metric}
             onChoose={(metric) => setQuery({ metric }, { replace: true })}
           >
             {optionsOf(metricsOf(run), words.metricName)}
-          </Choice>
+          </Select>
           {costs.length > 1 && (
-            <Choice
+            <Select
               label={words.cost}
               value={shownCost}
               onChoose={(cost) => setQuery({ cost }, { replace: true })}
             >
               {optionsOf(costs, sayCost)}
-            </Choice>
+            </Select>
           )}
         </div>
       </div>
@@ -106,7 +106,7 @@ export function Outcomes({ run, metric, cost, sides }: OutcomesProps) {
           ]}
         />
         {points.length > 0 && (
-          <figure class="scatter">
+          <figure>
             <Scatter
               points={points}
               description={words.plot(words.metricName(metric), sayCost(shownCost))}

@@ -1,13 +1,13 @@
 import { useState } from "preact/hooks";
-import { api, take } from "../../api/client";
 import { Button, IconButton } from "../../components/Button";
 import { Confirm } from "../../components/Dialog";
 import { Progress } from "../../components/Progress";
 import { Table } from "../../components/Table";
 import { count, moment, percent, t } from "../../i18n";
 import { announce } from "../../state/announcements";
+import { call } from "../../state/calls";
 import { currentJob, progress } from "../../state/jobs";
-import { linkTo, setQuery, workspace } from "../../state/location";
+import { linkTo, setQuery } from "../../state/location";
 import { mayWrite } from "../../state/workspaces";
 import { isUnderWay, nameOf, type Run, rankBy } from "./runs";
 
@@ -107,15 +107,13 @@ function State({ run, reload }: { run: Run; reload: () => void }) {
   const { done = 0, total = 0 } =
     (currentJob.value?.id === run.job && run.state !== "stopping" && progress.value) || {};
   const isOpen = isUnderWay(run);
-  const action = isOpen ? "cancel" : "retry";
   const mayAct = run.job && run.state !== "stopping" && run.state !== "finished";
   const change = async () => {
-    const params = { path: { workspace: workspace.value, job: run.job } };
-    await take(api.POST(`/api/v1/workspaces/{workspace}/jobs/{job}/${action}`, { params }));
+    await call("post", `/jobs/{job}/${isOpen ? "cancel" : "retry"}`, { job: run.job });
     reload();
   };
   return (
-    <span class={isOpen ? "run-progress" : "row wrap"}>
+    <span class={isOpen ? "run-progress stack tight" : "row wrap"}>
       <span class={`state ${run.state}`}>
         {total
           ? t.value.common.of(count(done), count(total))
@@ -132,8 +130,7 @@ function State({ run, reload }: { run: Run; reload: () => void }) {
 }
 
 async function remove({ id: evaluation }: Run): Promise<void> {
-  const params = { path: { workspace: workspace.value, evaluation } };
-  await take(api.DELETE("/api/v1/workspaces/{workspace}/evaluations/{evaluation}", { params }));
+  await call("delete", "/evaluations/{evaluation}", { evaluation });
   announce(t.value.evaluation.removed);
   setQuery({ run: null, a: null, b: null, q: null }, { replace: true });
 }

@@ -32,6 +32,7 @@ const LEFT = 64;
 const TOP = 14;
 const BOTTOM = HEIGHT - 44;
 const RADIUS = 6;
+const WALL = 600;
 const SHARES = ticksTo(1, 6);
 
 /** Cost across, quality upwards, with intervals; a line joins those that nothing beats in both. */
@@ -53,10 +54,17 @@ export function Scatter({ points, description, xLabel, yLabel, writeX, writeY }:
       return { text: "", x: x(point.x), y: y(point.y) + step * RADIUS, radius: RADIUS };
     }),
   );
+  // No label leaves the plot.
+  const walls = [
+    { x: -WALL, y: 0 },
+    { x: width + WALL, y: 0 },
+    { x: width / 2, y: -WALL },
+    { x: width / 2, y: BOTTOM + WALL },
+  ].map((wall) => ({ ...wall, text: "", radius: WALL }));
   const spots = points.map(({ label: text, ...point }) => {
     return { text, x: x(point.x), y: y(point.y), radius: RADIUS };
   });
-  const labels = placeLabels(spots, measureText, taken, [0, 0, width, BOTTOM]);
+  const labels = [...placeLabels(spots, measureText, [...taken, ...walls])];
   return (
     <div ref={box}>
       <svg class="plot" width={width} height={HEIGHT} role="img" aria-label={description}>

@@ -1,15 +1,15 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import { api, take } from "../../api/client";
 import { Button } from "../../components/Button";
 import { Dialog } from "../../components/Dialog";
 import { ErrorState, Waiting } from "../../components/ErrorState";
-import { Check, Field, optionsOf, Segments } from "../../components/Fields";
+import { Check, Choice } from "../../components/Fields";
 import { FilterForm, FilterToggle } from "../../components/filters/FilterForm";
+import { Field, optionsOf } from "../../components/Select";
 import { t } from "../../i18n";
+import { call } from "../../state/calls";
 import { loadJobs } from "../../state/jobs";
-import { useLoaded } from "../../state/loading";
-import { workspace } from "../../state/location";
+import { useWays } from "../../state/ways";
 import { writeLines } from "./questions";
 import { nameOf, type Run } from "./runs";
 
@@ -37,7 +37,8 @@ export function StartRun({ runs, onStarted, onClose }: StartRunProps) {
   const start = async (form: HTMLFormElement) => {
     setStarting(true);
     try {
-      const run = await startRun(new FormData(form), filter);
+      const choices = { filters: filter, answers: hasAnswers, use_llm: usesModel };
+      const run = await startRun(new FormData(form), choices);
       await loadJobs();
       onStarted(run);
     } catch (failure) {
@@ -60,12 +61,12 @@ export function StartRun({ runs, onStarted, onClose }: StartRunProps) {
         }}
       >
         <div class="stack">
-          <Segments
+          <Choice
             legend={words.questions}
             options={SOURCES.filter((name) => name !== "again" || runs.length > 0)}
             say={(name) => words.sources[name] ?? name}
-            value={source}
-            onChoose={setSource}
+            chosen={source}
+            onChange={setSource}
           />
           <Part isOn={source === "written"} label={words.writtenHint}>
             <textarea
@@ -101,21 +102,11 @@ export function StartRun({ runs, onStarted, onClose }: StartRunProps) {
           {isFiltering && <FilterForm filter={filter} onChange={setFilter} />}
         </div>
         <div class="stack tight">
-          <Check
-            label={words.judgeAnswers}
-            name="answers"
-            isChecked={hasAnswers}
-            onChange={setAnswers}
-          />
+          <Check label={words.judgeAnswers} isOn={hasAnswers} onChange={setAnswers} />
           <Part isOn={hasAnswers && source !== "again"} label={words.unanswerableHint}>
             <input name="unanswerable" type="file" accept={QUESTION_FILES} />
           </Part>
-          <Check
-            label={words.useModel}
-            name="use_llm"
-            isChecked={usesModel}
-            onChange={setUsesModel}
-          />
+          <Check label={words.useModel} isOn={usesModel} onChange={setUsesModel} />
           <Part isOn={usesModel} label={words.budgetHint}>
             <input name="budget" type="text" maxLength={40} placeholder="200k" />
           </Part>
@@ -124,7 +115,7 @@ export function StartRun({ runs, onStarted, onClose }: StartRunProps) {
           <input name="name" type="text" maxLength={200} placeholder={words.runNameHint} />
         </Field>
         {error !== null && <ErrorState error={error} />}
-        <footer class="dialog-actions">
+        <footer class="row end">
           <Button kind="quiet" onClick={onClose}>
             {t.value.common.cancel}
           </Button>
@@ -157,26 +148,18 @@ function tellQuestions(run: Run | undefined): string {
   return `${nameOf(run)} · ${t.value.evaluation.asks(run.questions + run.unanswerable)}`;
 }
 
-interface Known {
-  name: string;
-  summary: string;
-  needs_model: boolean;
-}
-
 function Retrievers() {
   const words = t.value.evaluation;
-  const loaded = useLoaded("retrievers", async () => {
-    const listed = await take(api.GET("/api/v1/retrievers"));
-    const auto = { name: "auto", summary: String(listed.auto), needs_model: false };
-    return [auto, ...(listed.retrievers as Known[])];
-  });
+  const loaded = useWays();
+  const { auto = "", retrievers = [] } = loaded.data ?? {};
+  const ways = [{ name: "auto", summary: auto, needs_model: false }, ...retrievers];
   return (
     <div class="stack">
       <fieldset>
         <legend class="small muted">{words.retrievers}</legend>
         <Waiting of={loaded} />
         <div class="retriever-list">
-          {loaded.data?.map(({ name, summary, needs_model }) => (
+          {ways.map(({ name, summary, needs_model }) => (
             <label key={name} class="row" title={summary}>
               <input
                 name="retrievers"
@@ -204,7 +187,7 @@ function Retrievers() {
 }
 
 /** Send what was entered; return the run that begins. Throws ApiError. */
-async function startRun(entered: FormData, filter: string): Promise<Run> {
+async function startRun(entered: FormData, choices: object): Promise<Run> {
   const form = new FormData();
   for (const [name, value] of entered) {
     const isFile = value instanceof File;
@@ -213,8 +196,6 @@ async function startRun(entered: FormData, filter: string): Promise<Run> {
       form.set("questions", new File([writeLines(value)], "questions.jsonl"));
     else form.append(name, value);
   }
-  form.set("filters", filter);
-  const params = { path: { workspace: workspace.value } };
-  const body = form as never;
-  return take(api.POST("/api/v1/workspaces/{workspace}/evaluations", { params, body }));
+  for (const [name, value] of Object.entries(choices)) form.set(name, String(value));
+  return call("post", "/evaluations", { body: form } as never);
 }
