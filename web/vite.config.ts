@@ -11,6 +11,8 @@ export default defineConfig({
     outDir: "../src/knotwork/_extensions/server/web",
     emptyOutDir: true,
     target: "es2022",
+    // The first with `light-dark()`.
+    cssTarget: ["chrome123", "firefox120", "safari17.5"],
     // Everything is a file of its own: the pages' policy lets no data address be a script or style.
     assetsInlineLimit: 0,
     // The notices that the licences of the libraries ask for, in the wheel with them.

@@ -70,7 +70,7 @@ def test_a_key_that_ends_is_asked_for_once_and_the_page_stays(chromium, tmp_path
     with run_server(tmp_path) as at:
         visitor = Visitor(chromium, at)
         visit = visitor.visit()
-        visit.page.context.add_init_script(f"sessionStorage.setItem('key', '{first}')")
+        visit.page.context.add_init_script(f"sessionStorage.setItem('knotwork.key', '{first}')")
         page = visit.open("/demo/library")
         page.get_by_role("link", name="22 documents").wait_for()
         other = page.context.new_page()
@@ -98,7 +98,7 @@ def test_a_key_that_ends_is_asked_for_once_and_the_page_stays(chromium, tmp_path
 
 def test_who_may_only_read_is_offered_nothing_else(visitor, keyed):
     visit = visitor.visit()
-    visit.page.add_init_script(f"sessionStorage.setItem('key', '{keyed[1]}')")
+    visit.page.add_init_script(f"sessionStorage.setItem('knotwork.key', '{keyed[1]}')")
     page = visit.open("/demo/evaluation")
     page.get_by_text("Starting one requires a key with write access.").wait_for()
     assert page.get_by_role("button", name="New evaluation").count() == 0
@@ -111,7 +111,7 @@ def test_who_may_only_read_is_offered_nothing_else(visitor, keyed):
 
 def test_who_may_only_read_is_answered_from_facts_and_forgets_none(visitor, keyed):
     visit = visitor.visit()
-    visit.page.add_init_script(f"sessionStorage.setItem('key', '{keyed[1]}')")
+    visit.page.add_init_script(f"sessionStorage.setItem('knotwork.key', '{keyed[1]}')")
     page = visit.open("/demo/ask")
     memory = page.get_by_role("region", name="Remembered facts", exact=True)
     memory.get_by_text("Ina Berg works in Bergen").wait_for()

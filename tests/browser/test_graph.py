@@ -275,6 +275,86 @@ def test_an_index_without_communities_has_a_map(visit):
     find(page, "Oriane Keld")
 
 
+def correct(page, item):
+    """Choose a correction of the entity whose panel is open; return its dialog."""
+    page.get_by_role("button", name="Correct", exact=True).click()
+    page.get_by_role("button", name=item, exact=True).click()
+    return page.get_by_role("dialog")
+
+
+def merge(page):
+    dialog = correct(page, "Merge with…")
+    choose(page, "Other entity", "Skarrow Station")
+    dialog.get_by_role("button", name="Merge with").click()
+    page.get_by_text("Also: Tarnby").wait_for()
+
+
+def split(page):
+    merge(page)
+    dialog = correct(page, "Split…")
+    dialog.get_by_label("Name of the other entity").select_option("Tarnby")
+    dialog.get_by_role("button", name="Split").click()
+    page.get_by_text("Also: Tarnby").wait_for(state="detached")
+
+
+def retype(page):
+    dialog = correct(page, "Change type")
+    dialog.get_by_label("Type").fill("EVENT")
+    dialog.get_by_role("button", name="Change type").click()
+    page.locator(".entity-head").get_by_text("Event", exact=True).wait_for()
+
+
+def pin(page):
+    correct(page, "Pin")
+    page.get_by_text("Correction saved.").wait_for()
+
+
+def relate(page):
+    dialog = correct(page, "Add relation")
+    dialog.get_by_label("Relation").fill("is twinned with")
+    choose(page, "Other entity", "Oriane Keld")
+    dialog.get_by_role("button", name="Add relation").click()
+    page.locator(".fact-list li", has_text="is twinned with").wait_for()
+
+
+def unrelate(page):
+    relate(page)
+    fact = page.locator(".fact-list li", has_text="is twinned with")
+    fact.get_by_role("button", name="Remove the relation Tarnby is twinned with").click()
+    fact.wait_for(state="detached")
+
+
+@pytest.mark.parametrize(
+    ("make", "listed"),
+    [
+        (merge, "Merge with: Tarnby + Skarrow Station"),
+        (split, "Split: Skarrow Station | Tarnby"),
+        (retype, "Change type: Tarnby: Event"),
+        (pin, "Pin: Tarnby"),
+        (relate, "Add relation: Tarnby is twinned with Oriane Keld"),
+        (unrelate, "Remove relation: Tarnby is twinned with Oriane Keld"),
+    ],
+)
+def test_each_kind_of_correction_is_made_listed_and_undone(visit, make, listed):
+    address = f"/workspaces/{MEASURED_WORKSPACE}/corrections"
+    for left in visit.visitor.call("GET", address)["corrections"]:
+        visit.visitor.call("DELETE", f"{address}/{left['id']}")
+    page = visit.open(f"/{MEASURED_WORKSPACE}/graph")
+    find(page, "Tarnby")
+    make(page)
+    page.locator(".map-toolbar").get_by_role("button", name="Corrections").click()
+    dialog = page.get_by_role("dialog", name="Corrections")
+    dialog.get_by_text(listed).wait_for()
+    visit.check_access()
+    rows = dialog.get_by_role("listitem")
+    for left in reversed(range(rows.count())):
+        dialog.get_by_role("button", name="Undo").first.click()
+        page.wait_for_function(
+            "left => document.querySelectorAll('.corrections li').length === left", arg=left
+        )
+    assert visit.visitor.call("GET", address)["corrections"] == []
+
+
 def test_an_entity_is_corrected_and_each_correction_undone(visit):
     address = f"/workspaces/{MEASURED_WORKSPACE}/corrections"
     page = visit.open(f"/{MEASURED_WORKSPACE}/graph")

@@ -61,7 +61,7 @@ const scene = {
 
 const box = document.querySelector<HTMLElement>("#map");
 if (!box) throw new Error("no place for the map");
-const canvas = new GraphCanvas(box, {});
+const canvas = new GraphCanvas(box);
 const show = (focus: string) => {
   const look = { palette: readPalette(), focus, stations: [], isNarrow: false, isLocal: false };
   canvas.draw(compose(scene, { ...look, moved: new Map(), say: (name) => name }));

@@ -1,6 +1,5 @@
 import type { ComponentType } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { api, take } from "./api/client";
 import { Button, IconButton } from "./components/Button";
 import { Empty } from "./components/Empty";
 import { ErrorBoundary } from "./components/ErrorBoundary";
@@ -20,9 +19,9 @@ import { t } from "./i18n";
 import { countWaiting, underway } from "./pages/library/sending";
 import { isLocked, needsKey } from "./state/access";
 import { speak } from "./state/announcements";
+import { useCall } from "./state/calls";
 import { jobs } from "./state/jobs";
 import { useShortcuts } from "./state/keys";
-import { useLoaded } from "./state/loading";
 import { addressOf, asked, go, linkTo, PAGES, page, place, workspace } from "./state/location";
 import { useModule } from "./state/modules";
 import {
@@ -31,7 +30,6 @@ import {
   loadWorkspaces,
   mayWrite,
   rememberWorkspace,
-  revision,
   workspaces,
   workspacesError,
 } from "./state/workspaces";
@@ -66,23 +64,28 @@ export function App() {
   ]);
   return (
     <div class="shell">
-      <a class="skip" href="#main">
+      <a class="raised skip" href="#main">
         {words.skip}
       </a>
       <aside class="rail">
-        <div class="rail-head">
-          <a class="brand" href="/ui/" aria-label={words.product}>
+        <div class="stack rail-head">
+          <a class="row brand" href="/ui/" aria-label={words.product}>
             <img src={`${import.meta.env.BASE_URL}icon.svg`} width={22} height={22} alt="" />
             <span>{words.product}</span>
           </a>
           {workspaces.value?.length !== 0 && <Switcher />}
-          <button type="button" class="seek" onClick={open("palette")} title={words.palette}>
+          <button
+            type="button"
+            class="row between seek"
+            onClick={open("palette")}
+            title={words.palette}
+          >
             <span>{words.seek}</span>
             <kbd>Ctrl K</kbd>
           </button>
         </div>
         <Navigation />
-        <div class="rail-foot">
+        <div class="row between rail-foot">
           {workspace.value && <JobsTray side="left" />}
           <IconButton
             icon="search"
@@ -128,7 +131,7 @@ function View() {
   if (!known) {
     if (isLocked.value) return null;
     const error = workspacesError.value;
-    if (!error) return <Skeleton label={t.value.common.loading} lines={5} />;
+    if (!error) return <Skeleton lines={5} />;
     return <ErrorState error={error} retry={() => void loadWorkspaces()} />;
   }
   if (!isThere && here) return <NoWorkspace name={here} first={first} />;
@@ -140,7 +143,7 @@ function View() {
 /** A page whose code is loaded when it is first shown. */
 function Page({ load }: { load: Load }) {
   const module = useModule(load);
-  if (!module) return <Skeleton label={t.value.common.loading} lines={5} />;
+  if (!module) return <Skeleton lines={5} />;
   return <module.default />;
 }
 
@@ -154,11 +157,7 @@ function useFresh(): boolean {
     jobs.value?.length === 0 &&
     underway.value === null &&
     countWaiting(here) === 0;
-  const details = useLoaded(isUntouched ? `${here} ${revision.value}` : "", (signal) =>
-    take(
-      api.GET("/api/v1/workspaces/{workspace}", { params: { path: { workspace: here } }, signal }),
-    ),
-  );
+  const details = useCall("get", "", isUntouched ? {} : null);
   return details.data !== null && details.data.documents === 0 && details.data.failed === 0;
 }
 
@@ -172,9 +171,11 @@ function NoWorkspace({ name, first }: { name: string; first: string }) {
         icon="none"
         title={words.notThere(name)}
         actions={
-          <Button kind="main" onClick={() => go(first ? addressOf(first, "ask") : "/ui/")}>
-            {known ? words.openInstead(known.title) : words.toStart}
-          </Button>
+          <Button
+            label={known ? words.openInstead(known.title) : words.toStart}
+            kind="main"
+            onClick={() => go(first ? addressOf(first, "ask") : "/ui/")}
+          />
         }
       >
         <p>{words.notThereFix}</p>

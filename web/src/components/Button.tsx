@@ -1,5 +1,5 @@
 import type { ButtonHTMLAttributes, ComponentChildren } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import { isAborted } from "../api/client";
 import { announce } from "../state/announcements";
 import { tellError } from "./ErrorState";
@@ -12,26 +12,28 @@ interface Common {
   disabled?: boolean;
   pressed?: boolean;
   expanded?: boolean;
-  controls?: string;
   title?: string;
   class?: string;
   type?: "button" | "submit";
 }
 
 interface ButtonProps extends Common {
-  children: ComponentChildren;
-  kind?: "plain" | "main" | "quiet" | "danger";
+  label?: string | undefined;
+  /** What is on it instead of a label. */
+  children?: ComponentChildren;
+  kind?: "plain" | "main" | "quiet" | "danger" | "link";
   busy?: boolean;
 }
 
 /** A button with words. An error of what it does is announced. */
-export function Button({ children, kind = "plain", icon, busy = false, ...rest }: ButtonProps) {
+export function Button(props: ButtonProps) {
+  const { label, children = label, kind = "plain", icon, busy = false, ...rest } = props;
   const [isWorking, click] = useClick(rest.onClick);
   const isBusy = busy || isWorking;
   return (
     <button
       {...attributes(rest, isBusy)}
-      class={`button ${kind} ${rest.class ?? ""}`}
+      class={`${kind === "link" ? "link-button" : "button"} ${kind} ${rest.class ?? ""}`}
       onClick={click}
     >
       {isBusy ? <span class="spinner" aria-hidden="true" /> : icon && <Icon name={icon} />}
@@ -66,11 +68,10 @@ function attributes(given: Common, isBusy: boolean): ButtonHTMLAttributes<HTMLBu
   return {
     type: given.type ?? "button",
     disabled: given.disabled ?? false,
-    ...(given.title ? { title: given.title } : {}),
-    ...(given.pressed === undefined ? {} : { "aria-pressed": given.pressed }),
-    ...(given.expanded === undefined ? {} : { "aria-expanded": given.expanded }),
-    ...(given.controls ? { "aria-controls": given.controls } : {}),
-    ...(isBusy ? { "aria-busy": true } : {}),
+    title: given.title,
+    "aria-pressed": given.pressed,
+    "aria-expanded": given.expanded,
+    "aria-busy": isBusy || undefined,
   };
 }
 
@@ -78,13 +79,6 @@ function useClick(
   onClick: ((event: MouseEvent) => unknown) | undefined,
 ): [boolean, (event: MouseEvent) => void] {
   const [isWorking, setWorking] = useState(false);
-  const isThere = useRef(true);
-  useEffect(() => {
-    isThere.current = true;
-    return () => {
-      isThere.current = false;
-    };
-  }, []);
   const click = (event: MouseEvent) => {
     if (isWorking) return;
     const done = onClick?.(event);
@@ -94,9 +88,7 @@ function useClick(
       .catch((error: unknown) => {
         if (!isAborted(error)) announce(tellError(error), "bad");
       })
-      .finally(() => {
-        if (isThere.current) setWorking(false);
-      });
+      .finally(() => setWorking(false));
   };
   return [isWorking, click];
 }

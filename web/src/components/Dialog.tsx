@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import { useEffect, useId, useRef } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import { t } from "../i18n";
 import { Button, IconButton } from "./Button";
 
@@ -10,12 +10,14 @@ interface DialogProps {
   /** Buttons at its end. */
   actions?: ComponentChildren;
   class?: string;
+  /** Whether it has no head: its title is only said. */
+  isBare?: boolean;
 }
 
 /** A dialog over the page, which has the focus until it is closed. */
-export function Dialog({ title, onClose, children, actions, class: kind = "" }: DialogProps) {
+export function Dialog(props: DialogProps) {
+  const { title, onClose, children, actions, class: kind = "", isBare = false } = props;
   const element = useRef<HTMLDialogElement>(null);
-  const titleId = useId();
   useEffect(() => {
     const dialog = element.current;
     const before = document.activeElement;
@@ -30,7 +32,7 @@ export function Dialog({ title, onClose, children, actions, class: kind = "" }: 
     <dialog
       ref={element}
       class={`dialog ${kind}`}
-      aria-labelledby={titleId}
+      aria-label={title}
       onCancel={(event) => {
         event.preventDefault();
         onClose();
@@ -39,44 +41,41 @@ export function Dialog({ title, onClose, children, actions, class: kind = "" }: 
         if (event.target === element.current) onClose();
       }}
     >
-      <div class="dialog-body">
-        <header class="dialog-head">
-          <h2 id={titleId}>{title}</h2>
-          <IconButton icon="close" label={t.value.common.close} onClick={onClose} />
-        </header>
-        <div class="dialog-content">{children}</div>
-        {actions && <footer class="dialog-actions">{actions}</footer>}
+      <div class={isBare ? "" : "dialog-body"}>
+        {!isBare && (
+          <header class="row between">
+            <h2>{title}</h2>
+            <IconButton icon="close" label={t.value.common.close} onClick={onClose} />
+          </header>
+        )}
+        {children}
+        {actions && <footer class="row end">{actions}</footer>}
       </div>
     </dialog>
   );
 }
 
-interface ConfirmProps {
-  title: string;
-  children: ComponentChildren;
+interface ConfirmProps extends Omit<DialogProps, "actions" | "isBare"> {
   action: string;
+  kind?: "danger" | "main";
+  isReady?: boolean;
   onConfirm: () => Promise<unknown>;
-  onClose: () => void;
 }
 
-/** Asks before something that cannot be undone. */
-export function Confirm({ title, children, action, onConfirm, onClose }: ConfirmProps) {
-  return (
-    <Dialog
-      title={title}
-      onClose={onClose}
-      actions={
-        <>
-          <Button kind="quiet" onClick={onClose}>
-            {t.value.common.cancel}
-          </Button>
-          <Button kind="danger" onClick={() => onConfirm().then(onClose)}>
-            {action}
-          </Button>
-        </>
-      }
-    >
-      {children}
-    </Dialog>
+/** Asks before something is done, by default something that cannot be undone. */
+export function Confirm(props: ConfirmProps) {
+  const { action, kind = "danger", isReady = true, onConfirm, ...dialog } = props;
+  const { onClose } = dialog;
+  const actions = (
+    <>
+      <Button label={t.value.common.cancel} kind="quiet" onClick={onClose} />
+      <Button
+        label={action}
+        kind={kind}
+        disabled={!isReady}
+        onClick={() => onConfirm().then(onClose)}
+      />
+    </>
   );
+  return <Dialog {...dialog} actions={actions} />;
 }

@@ -12,7 +12,7 @@ interface EmptyProps {
 /** What stands where nothing is yet. */
 export function Empty({ icon, title, children, actions }: EmptyProps) {
   return (
-    <div class="empty">
+    <div class="stack tight empty">
       <span class="empty-icon">
         <Icon name={icon} size={22} />
       </span>

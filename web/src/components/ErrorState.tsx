@@ -58,7 +58,7 @@ export function ErrorState({ error, retry }: ErrorStateProps) {
       cards.value = cards.peek().filter((each) => each !== card);
     };
   }, [waits, text]);
-  if (waits) return <Skeleton label={t.value.common.loading} />;
+  if (waits) return <Skeleton />;
   if (isRepeated) return null;
   const again = () => {
     if (same.length > 1) renew();
@@ -67,10 +67,10 @@ export function ErrorState({ error, retry }: ErrorStateProps) {
   const requestId = error instanceof ApiError ? error.requestId : "";
   const fix = fixOf(error);
   return (
-    <div class="error-state" role="alert">
+    <div class="card row top error-state" role="alert">
       <Icon name="bad" size={20} />
-      <div>
-        <p class="error-message">{messageOf(error)}</p>
+      <div class="stack tight">
+        <p>{messageOf(error)}</p>
         {fix && <p class="muted">{fix}</p>}
         {requestId && (
           <p class="faint small">
@@ -78,18 +78,22 @@ export function ErrorState({ error, retry }: ErrorStateProps) {
           </p>
         )}
         {retry && (
-          <Button icon="refresh" onClick={again}>
-            {t.value.common.retry}
-          </Button>
+          <Button label={t.value.common.retry} icon="refresh" class="fold" onClick={again} />
         )}
       </div>
     </div>
   );
 }
 
-/** What stands where something is loaded, until it is there; or why it is not. */
-export function Waiting({ of, lines = 3 }: { of: Loaded<unknown>; lines?: number }) {
+interface PendingProps {
+  of: Pick<Loaded<unknown>, "data" | "error" | "isLoading" | "reload">;
+  lines?: number;
+  label?: string;
+}
+
+/** What is shown until something has come, or where it could not. */
+export function Pending({ of, lines = 3, label }: PendingProps) {
   if (of.error) return <ErrorState error={of.error} retry={of.reload} />;
   if (!of.isLoading || of.data !== null) return null;
-  return <Skeleton label={t.value.common.loading} lines={lines} />;
+  return <Skeleton lines={lines} {...(label ? { label } : {})} />;
 }

@@ -3,17 +3,27 @@
 import type { ComponentChildren, ComponentProps } from "preact";
 import { Icon } from "./Icon";
 
-interface SearchFieldProps extends Pick<ComponentProps<"input">, "id" | "value" | "onInput"> {
+interface SearchFieldProps {
   label: string;
+  text: string;
+  onText: (text: string) => void;
+  id?: string;
   class?: string;
 }
 
 /** A field to search in, with a lens in it. */
-export function SearchField({ label, class: kind = "", ...rest }: SearchFieldProps) {
+export function SearchField({ label, text, onText, id, class: kind = "" }: SearchFieldProps) {
   return (
     <div class={`search-field ${kind}`}>
       <Icon name="search" />
-      <input type="search" aria-label={label} placeholder={label} {...rest} />
+      <input
+        id={id}
+        type="search"
+        aria-label={label}
+        placeholder={label}
+        value={text}
+        onInput={(event) => onText(event.currentTarget.value)}
+      />
     </div>
   );
 }

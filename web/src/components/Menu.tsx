@@ -1,5 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { Button } from "./Button";
 import { Icon, type IconName } from "./Icon";
 
 interface MenuProps {
@@ -72,5 +73,46 @@ export function Menu({
         {isOpen && content(close)}
       </div>
     </div>
+  );
+}
+
+export interface MenuItem {
+  label: string;
+  icon?: IconName;
+  /** Where it leads, or what it does. */
+  href?: string;
+  run?: () => unknown;
+  isCurrent?: boolean;
+  /** Whether a line is above it. */
+  isRuled?: boolean;
+}
+
+/** What a menu offers; it closes when something is chosen. */
+export function MenuList({ items, close }: { items: readonly MenuItem[]; close: () => void }) {
+  return (
+    <ul class="menu-list">
+      {items.map(({ label, icon, href, run, isCurrent, isRuled }) => (
+        <li key={href ?? label} class={isRuled ? "menu-rule" : ""}>
+          {href ? (
+            <a href={href} aria-current={isCurrent ? "true" : undefined} onClick={close}>
+              {icon && <Icon name={icon} />}
+              <span class="grow clip" title={label}>
+                {label}
+              </span>
+              {isCurrent && <Icon name="check" />}
+            </a>
+          ) : (
+            <Button
+              label={label}
+              kind="quiet"
+              onClick={() => {
+                close();
+                return run?.();
+              }}
+            />
+          )}
+        </li>
+      ))}
+    </ul>
   );
 }

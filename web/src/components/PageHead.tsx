@@ -17,8 +17,8 @@ export function PageHead({ title, children, actions }: PageHeadProps) {
     document.title = tab;
   }, [tab]);
   return (
-    <header class="page-head">
-      <div class="page-title">
+    <header class="row wrap between top page-head">
+      <div class="break">
         <h1>{title}</h1>
         {children && <div class="muted">{children}</div>}
       </div>

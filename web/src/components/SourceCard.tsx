@@ -25,15 +25,15 @@ interface SourceCardProps {
 export function SourceCard(props: SourceCardProps) {
   const { number, title, section, page, href, onOpen, isActive, id, children } = props;
   return (
-    <article id={id} class={`source ${isActive ? "active" : ""}`}>
-      <header>
+    <article id={id} class={`card source ${isActive ? "active" : ""}`}>
+      <header class="row">
         <span class="source-number">{number}</span>
         <a class="grow source-title" href={href} onClick={onOpen}>
           {title}
         </a>
       </header>
       <SourcePlace title={title} section={section} page={page ?? ""} />
-      <p class="source-text">
+      <p class="serif clamp source-text">
         <Marked text={props.text} start={props.textStart} marks={props.marks ?? []} />
       </p>
       {children}

@@ -12,29 +12,25 @@ export class Offsets {
     for (const match of text.matchAll(/[\u{10000}-\u{10ffff}]/gu)) this.wide.push(match.index);
   }
 
-  /** Return the offset in units of an offset in code points. */
-  toUnit(point: number): number {
-    // A character that takes two units shifts every later one by one: find how many lie before.
-    let low = 0;
-    let high = this.wide.length;
+  /** Return how many characters that take two units lie before a place, in units or code points. */
+  private wideBefore(place: number, isPoint: boolean): number {
+    let [low, high] = [0, this.wide.length];
     while (low < high) {
       const middle = (low + high) >> 1;
-      if ((this.wide[middle] ?? 0) - middle < point) low = middle + 1;
+      if ((this.wide[middle] ?? 0) - (isPoint ? middle : 0) < place) low = middle + 1;
       else high = middle;
     }
-    return Math.min(point + low, this.text.length);
+    return low;
+  }
+
+  /** Return the offset in units of an offset in code points. */
+  toUnit(point: number): number {
+    return Math.min(point + this.wideBefore(point, true), this.text.length);
   }
 
   /** Return the offset in code points of an offset in units. */
   toPoint(unit: number): number {
-    let low = 0;
-    let high = this.wide.length;
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if ((this.wide[middle] ?? 0) < unit) low = middle + 1;
-      else high = middle;
-    }
-    return unit - low;
+    return unit - this.wideBefore(unit, false);
   }
 
   /** Return a part of the text by offsets in code points. */
@@ -70,19 +66,11 @@ export function cutAtSpans(
     }))
     .filter(({ from, to }) => from < to);
   const cuts = new Set([start, end]);
-  for (const { from, to } of inside) {
-    cuts.add(from);
-    cuts.add(to);
-  }
+  for (const { from, to } of inside) cuts.add(from).add(to);
   const places = [...cuts].sort((a, b) => a - b);
-  const pieces: Piece[] = [];
-  for (const [index, from] of places.entries()) {
-    const to = places[index + 1];
-    if (to === undefined) break;
-    const covers = inside
-      .filter((span) => span.from <= from && span.to >= to)
-      .map(({ number }) => number);
-    pieces.push({ text: text.slice(from, to), start: from, covers });
-  }
-  return pieces;
+  return places.slice(1).map((to, index) => {
+    const from = places[index] ?? 0;
+    const covering = inside.filter((span) => span.from <= from && span.to >= to);
+    return { text: text.slice(from, to), start: from, covers: covering.map((s) => s.number) };
+  });
 }

@@ -2,20 +2,12 @@
 
 import { signal } from "@preact/signals";
 import { renew } from "./connection";
-import { keep, recall } from "./preferences";
+import { keep, keepInTab, recall, recallInTab } from "./preferences";
 import { hear, tell } from "./tabs";
 
 const NAME = "key";
 
-function readKey(): string {
-  try {
-    return sessionStorage.getItem(NAME) ?? recall(NAME) ?? "";
-  } catch {
-    return recall(NAME) ?? "";
-  }
-}
-
-export const accessKey = signal(readKey());
+export const accessKey = signal(recallInTab(NAME) || (recall(NAME) ?? ""));
 /** Whether the server refused to answer without a key, or with this one. */
 export const isLocked = signal(false);
 /** Whether the form for a key is open. */
@@ -40,12 +32,7 @@ function takeKey(key: string): void {
   accessKey.value = key;
   needsKey.value = false;
   isLocked.value = false;
-  try {
-    if (key) sessionStorage.setItem(NAME, key);
-    else sessionStorage.removeItem(NAME);
-  } catch {
-    // It lasts as long as the page.
-  }
+  keepInTab(NAME, key);
   renew();
 }
 

@@ -1,10 +1,11 @@
 /** The jobs of the workspace that is shown, followed as they go. */
 
 import { computed, effect, signal } from "@preact/signals";
-import { api, type Shapes, take } from "../api/client";
+import type { Shapes } from "../api/client";
 import { followEvents, type ServerEvent } from "../api/events";
 import { t } from "../i18n";
 import { announce } from "./announcements";
+import { call } from "./calls";
 import { renewal } from "./connection";
 import { workspace } from "./location";
 import { follow, type Pace, type Sample } from "./pace";
@@ -20,10 +21,14 @@ export interface Progress extends Sample {
   parts: number;
   /** How much of it was read, from 0 to 1; 0 if that is unknown. */
   share: number;
-  /** Passages that are known of so far. */
-  known: number;
   failed: number;
 }
+
+/** Progress before anything is known. */
+const NOTHING: Progress = {
+  ...{ seconds: 0, stage: "", uri: "", done: 0, total: 0, part: 0, parts: 0, share: 0 },
+  ...{ chunks: 0, expected: 0, bytes: 0, bytesTotal: 0, failed: 0 },
+};
 
 /** The newest first; null until they are known. */
 export const jobs = signal<readonly Job[] | null>(null);
@@ -64,10 +69,7 @@ let settledAt = 0;
 export async function loadJobs(): Promise<void> {
   const asked = shown.peek();
   if (!asked) return;
-  const path = { workspace: asked };
-  const listed = await take(
-    api.GET("/api/v1/workspaces/{workspace}/jobs", { params: { path, query: { limit: 50 } } }),
-  );
+  const listed = await call("get", "/jobs", { workspace: asked, query: { limit: 50 } });
   if (workspace.value === asked) jobs.value = listed;
 }
 
@@ -79,29 +81,13 @@ export function addJob(job: Job, name: string = shown.peek()): void {
   jobs.value = [job, ...others];
 }
 
-/** Read what an event says of progress; empty fields are those of no meaning for its stage. */
-export function readProgress(data: unknown): Progress {
-  const given = (typeof data === "object" && data !== null ? data : {}) as Record<string, unknown>;
-  const number = (name: string) => (typeof given[name] === "number" ? given[name] : 0);
-  const text = (name: string) => (typeof given[name] === "string" ? given[name] : "");
+/** Read what an event says of progress; fields that mean nothing at its stage are empty or missing. */
+function readProgress(data: unknown): Progress {
+  const given = data as Partial<Progress> & Partial<Record<string, number>>;
+  const { before = 0, chunks_expected: expected = 0, bytes_total: bytesTotal = 0 } = given;
+  const known = { ...NOTHING, ...given, expected, bytesTotal };
   // Files that have not changed are no work: they are not counted.
-  const before = number("before");
-  return {
-    seconds: number("seconds"),
-    stage: text("stage"),
-    uri: text("uri"),
-    done: number("done") - before,
-    total: number("total") - before,
-    part: number("part"),
-    parts: number("parts"),
-    share: number("share"),
-    chunks: number("chunks"),
-    known: number("chunks_known"),
-    expected: number("chunks_expected"),
-    bytes: number("bytes"),
-    bytesTotal: number("bytes_total"),
-    failed: number("failed"),
-  };
+  return { ...known, done: known.done - before, total: known.total - before };
 }
 
 function note(event: ServerEvent): void {

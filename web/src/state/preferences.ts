@@ -7,43 +7,35 @@ export type Language = "en" | "zh" | "zh-TW";
 
 const PREFIX = "knotwork.";
 
-/** Return what is kept under a name; a browser that keeps nothing has nothing. */
-export function recall(name: string): string | null {
+/** Return what a storage keeps under a name; a browser that keeps nothing has nothing. */
+function read(storage: "localStorage" | "sessionStorage", name: string): string | null {
   try {
-    return localStorage.getItem(PREFIX + name);
+    return window[storage].getItem(PREFIX + name);
   } catch {
     return null;
   }
 }
 
 /** Keep a text under a name, or nothing any more; a full or locked storage is no fault. */
-export function keep(name: string, value: string | null): void {
+function write(
+  storage: "localStorage" | "sessionStorage",
+  name: string,
+  value: string | null,
+): void {
   try {
-    if (value === null) localStorage.removeItem(PREFIX + name);
-    else localStorage.setItem(PREFIX + name, value);
+    if (value === null) window[storage].removeItem(PREFIX + name);
+    else window[storage].setItem(PREFIX + name, value);
   } catch {
     // The page works without; it only forgets.
   }
 }
 
-/** Return what this tab keeps under a name, or an empty text. */
-export function recallInTab(name: string): string {
-  try {
-    return sessionStorage.getItem(PREFIX + name) ?? "";
-  } catch {
-    return "";
-  }
-}
-
-/** Keep a text under a name for as long as the tab is open; an empty one is not kept. */
-export function keepInTab(name: string, value: string): void {
-  try {
-    if (value) sessionStorage.setItem(PREFIX + name, value);
-    else sessionStorage.removeItem(PREFIX + name);
-  } catch {
-    // It lasts as long as the page.
-  }
-}
+/** What is kept in this browser, and what for as long as the tab is open. */
+export const recall = (name: string) => read("localStorage", name);
+export const keep = (name: string, value: string | null) => write("localStorage", name, value);
+export const recallInTab = (name: string) => read("sessionStorage", name) ?? "";
+export const keepInTab = (name: string, value: string) =>
+  write("sessionStorage", name, value || null);
 
 function readTheme(): Theme {
   const kept = recall("theme");

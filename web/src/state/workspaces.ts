@@ -2,6 +2,7 @@
 
 import { computed, effect, signal } from "@preact/signals";
 import { api, isWaiting, type Shapes, take } from "../api/client";
+import { call } from "./calls";
 import { renewal } from "./connection";
 import { workspace } from "./location";
 import { keep, recall } from "./preferences";
@@ -61,15 +62,13 @@ export async function makeWorkspace(title: string, name = ""): Promise<string> {
 
 /** Change the title of the workspace that is shown. Throws ApiError. */
 export async function renameWorkspace(title: string): Promise<void> {
-  const params = { path: { workspace: workspace.value } };
-  await take(api.PATCH("/api/v1/workspaces/{workspace}", { params, body: { title } }));
+  await call("patch", "", { body: { title } });
   await changed();
 }
 
 /** Delete a workspace with all that it holds. Throws ApiError. */
 export async function removeWorkspace(name: string): Promise<void> {
-  const params = { path: { workspace: name } };
-  await take(api.DELETE("/api/v1/workspaces/{workspace}", { params }));
+  await call("delete", "", { workspace: name });
   await changed();
 }
 

@@ -31,9 +31,14 @@ export function FilterToggle({ filter, isOpen, onClick }: ToggleProps) {
   const words = t.value.filters;
   const number = filter.trim() ? (readFilter(filter)?.length ?? 1) : 0;
   return (
-    <Button kind="quiet" icon="filter" expanded={isOpen} pressed={number > 0} onClick={onClick}>
-      {number ? words.titleCount(count(number)) : words.title}
-    </Button>
+    <Button
+      label={number ? words.titleCount(count(number)) : words.title}
+      kind="quiet"
+      icon="filter"
+      expanded={isOpen}
+      pressed={number > 0}
+      onClick={onClick}
+    />
   );
 }
 
@@ -90,14 +95,15 @@ export function FilterForm({ filter, onChange }: FormProps) {
       )}
       <div class="row wrap">
         {rows !== null && (
-          <Button kind="quiet" icon="plus" onClick={() => setRows([...rows, NEW])}>
-            {words.add}
-          </Button>
+          <Button
+            label={words.add}
+            kind="quiet"
+            icon="plus"
+            onClick={() => setRows([...rows, NEW])}
+          />
         )}
         {filter && (
-          <Button kind="quiet" icon="close" onClick={() => change([NEW])}>
-            {words.clear}
-          </Button>
+          <Button label={words.clear} kind="quiet" icon="close" onClick={() => change([NEW])} />
         )}
       </div>
     </fieldset>

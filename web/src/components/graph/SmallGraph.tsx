@@ -119,7 +119,7 @@ interface PartProps {
 
 /** The words of a node or an edge: a button where it leads somewhere. */
 function Part({ id, title, name = title, class: kind, onOpen }: PartProps) {
-  const words = <span>{title}</span>;
+  const words = <span class="clamp">{title}</span>;
   if (!onOpen) return <div class={kind}>{words}</div>;
   return (
     <button type="button" class={kind} aria-label={name} title={title} onClick={() => onOpen(id)}>

@@ -48,12 +48,12 @@ export interface View {
 }
 
 export interface CanvasEvents {
-  onPick?: (id: string | null, withShift: boolean) => void;
-  onGrow?: (id: string) => void;
+  onPick: (id: string | null, withShift: boolean) => void;
+  onGrow: (id: string) => void;
   /** The view is at rest somewhere else. */
-  onRest?: (view: View) => void;
+  onRest: (view: View) => void;
   /** An entity was dragged to a place. */
-  onDrop?: (id: string, x: number, y: number) => void;
+  onDrop: (id: string, x: number, y: number) => void;
 }
 
 const UNIT = 60;
@@ -94,23 +94,37 @@ function onto(view: View, [width, height]: Size, x: number, y: number): [number,
   return [width / 2 + (x - view.x) * view.scale, height / 2 + (y - view.y) * view.scale];
 }
 
+/** Where dots are on a surface: `x`, `y` and the radius, in pixels, by id. */
+type Placed = ReadonlyMap<string, readonly [number, number, number]>;
+
+function placesOf({ dots }: Drawing, view: View, size: Size): Placed {
+  const growth = growthOf(view.scale);
+  return new Map(
+    dots.map(({ id, x, y, radius }) => [id, [...onto(view, size, x, y), radius * growth]]),
+  );
+}
+
 const widths = new Map<string, number>();
 
-/** Return the labels of a drawing in a view. */
-export function labelsOf(drawing: Drawing, view: View, size: Size, context: Context): Label[] {
-  const growth = growthOf(view.scale);
-  const places = new Map(drawing.dots.map((dot) => [dot.id, dot]));
+/** Yield the labels of a drawing in a view, and null now and then. */
+function* labelsOf(
+  drawing: Drawing,
+  places: Placed,
+  size: Size,
+  context: Context,
+): Generator<Label | null> {
   const isNear = ({ x, y }: Labelled) => x > -40 && y > -20 && x < size[0] + 40 && y < size[1] + 20;
   const dots = drawing.dots
-    .map((dot) => {
-      const [x, y] = onto(view, size, dot.x, dot.y);
-      return { text: dot.share < 0.5 ? "" : dot.label, x, y, radius: dot.radius * growth };
+    .filter(({ share }) => share >= 0.5)
+    .map(({ id, label }) => {
+      const [x = 0, y = 0, radius = 0] = places.get(id) ?? [];
+      return { text: label, x, y, radius };
     })
     .filter(isNear);
   const lines = drawing.lines.flatMap((line) => {
     const [source, target] = [places.get(line.source), places.get(line.target)];
     if (!line.label || !source || !target) return [];
-    const [x, y] = onto(view, size, (source.x + target.x) / 2, (source.y + target.y) / 2);
+    const [x, y] = [(source[0] + target[0]) / 2, (source[1] + target[1]) / 2];
     return [{ text: line.label, x, y, radius: 0, isFixed: true }];
   });
   const measure = (text: string) => {
@@ -121,18 +135,14 @@ export function labelsOf(drawing: Drawing, view: View, size: Size, context: Cont
     widths.set(text, width);
     return width;
   };
-  const named = [...dots.filter(({ text }) => text), ...lines.filter(isNear)];
-  const obstacles = dots.filter(({ text }) => text);
-  return placeLabels(named, measure, obstacles).map((label) => ({
-    ...label,
-    text: shorten(label.text),
-  }));
+  for (const label of placeLabels([...dots, ...lines.filter(isNear)], measure, dots))
+    yield label && { ...label, text: shorten(label.text) };
 }
 
 /** Paint a drawing step by step, so that a frame need not wait for all of it. */
 function* paint(
   context: Context,
-  drawing: Drawing,
+  drawing: Grouped,
   view: View,
   size: Size,
   ratio: number,
@@ -142,17 +152,8 @@ function* paint(
   context.globalAlpha = 1;
   context.fillStyle = palette.background;
   context.fillRect(0, 0, ...size);
-  const growth = growthOf(view.scale);
-  const places = new Map<string, readonly [number, number, number]>();
-  for (const dot of drawing.dots)
-    places.set(dot.id, [...onto(view, size, dot.x, dot.y), dot.radius * growth]);
-  // Lines that look the same are one path: one stroke costs as much as a thousand segments.
-  const groups = groupBy(
-    drawing.lines,
-    ({ share, color, width, isDashed }) => `${share} ${color} ${width} ${isDashed ? 1 : 0}`,
-  );
-  const sorted = groups.sort((one, other) => shareOf(one) - shareOf(other));
-  for (const group of sorted) {
+  const places = placesOf(drawing, view, size);
+  for (const group of drawing.lineGroups) {
     const [look] = group;
     if (!look) continue;
     for (let first = 0; first < group.length; first += LINES_A_STEP) {
@@ -171,12 +172,10 @@ function* paint(
   context.setLineDash([]);
   const isNear = ([x, y]: readonly [number, number, number]) =>
     x > -20 && y > -20 && x < size[0] + 20 && y < size[1] + 20;
-  // As for lines, dots that look the same are one path: two thousand of their own take seconds.
-  const looks = groupBy(drawing.dots, ({ share, color }) => `${share} ${color}`);
   context.lineWidth = 1.25;
   context.lineCap = context.lineJoin = "round";
   context.strokeStyle = palette.background;
-  for (const group of looks.sort((one, other) => shareOf(one) - shareOf(other))) {
+  for (const group of drawing.dotGroups) {
     const [look] = group;
     for (let first = 0; first < group.length; first += DOTS_A_STEP) {
       context.beginPath();
@@ -211,12 +210,14 @@ function* paint(
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
   context.globalAlpha = 1;
   context.font = `12px ${palette.font}`;
-  const labels = labelsOf(drawing, view, size, context);
-  yield;
   context.textAlign = "center";
   context.textBaseline = "middle";
-  for (const [index, { text, x, y, width }] of labels.entries()) {
-    if (index % LABELS_A_STEP === LABELS_A_STEP - 1) yield;
+  let labels = 0;
+  for (const label of labelsOf(drawing, places, size, context)) {
+    labels += label ? 1 : 0;
+    if (!label || labels % LABELS_A_STEP === 0) yield;
+    if (!label) continue;
+    const { text, x, y, width } = label;
     context.globalAlpha = 0.78;
     context.fillStyle = palette.background;
     context.fillRect(x - width / 2 - 2, y - LABEL_HEIGHT / 2 + 1, width + 4, LABEL_HEIGHT - 2);
@@ -226,22 +227,37 @@ function* paint(
   }
 }
 
-function groupBy<Item>(items: readonly Item[], keyOf: (item: Item) => string): Item[][] {
+/** A drawing whose parts that look the same are painted as one path: each of its own takes seconds. */
+interface Grouped extends Drawing {
+  /** What is dimmed comes first. */
+  lineGroups: readonly Line[][];
+  dotGroups: readonly Dot[][];
+}
+
+function group(drawing: Drawing): Grouped {
+  const lookOf = ({ share, color, width, isDashed }: Line) =>
+    [share, color, width, isDashed].join();
+  return {
+    ...drawing,
+    lineGroups: groupBy(drawing.lines, lookOf),
+    dotGroups: groupBy(drawing.dots, ({ share, color }) => `${share} ${color}`),
+  };
+}
+
+function groupBy<Item extends { share: number }>(
+  items: readonly Item[],
+  keyOf: (item: Item) => string,
+): Item[][] {
   const groups = new Map<string, Item[]>();
   for (const item of items) {
     const key = keyOf(item);
-    const group = groups.get(key);
-    if (group) group.push(item);
+    const known = groups.get(key);
+    if (known) known.push(item);
     else groups.set(key, [item]);
   }
-  return [...groups.values()];
+  const shareOf = ([first]: readonly Item[]) => first?.share ?? 0;
+  return [...groups.values()].sort((one, other) => shareOf(one) - shareOf(other));
 }
-
-function shareOf([first]: readonly { share: number }[]): number {
-  return first?.share ?? 0;
-}
-
-type Placed = ReadonlyMap<string, readonly [number, number, number]>;
 
 function addLine(context: Context, places: Placed, line: Line, [width, height]: Size): void {
   const [source, target] = [places.get(line.source), places.get(line.target)];
@@ -278,7 +294,7 @@ interface Sheet {
 
 export class GraphCanvas {
   view: View = { x: 0, y: 0, scale: UNIT };
-  private drawing: Drawing = { dots: [], lines: [] };
+  private drawing = group({ dots: [], lines: [] });
   private palette = readPalette();
   private size: Size = [0, 0];
   private readonly sheets: [Sheet, Sheet];
@@ -292,17 +308,14 @@ export class GraphCanvas {
   private pace = 1;
   private restTimer = 0;
   private flight: { from: View; to: View; start: number } | null = null;
-  private grid = new Map<number, Dot[]>();
-  private cell = 1;
   private readonly fingers = new Map<number, readonly [number, number]>();
   private grip: { dot: Dot | null; x: number; y: number; hasMoved: boolean } | null = null;
   private readonly leave = new AbortController();
   private readonly calm = window.matchMedia("(prefers-reduced-motion: reduce)");
 
-  constructor(
-    private readonly host: HTMLElement,
-    private readonly events: CanvasEvents,
-  ) {
+  events: CanvasEvents | null = null;
+
+  constructor(private readonly host: HTMLElement) {
     this.sheets = [this.addSheet(), this.addSheet()];
     this.ring.className = "graph-ring";
     this.ring.hidden = true;
@@ -324,28 +337,23 @@ export class GraphCanvas {
 
   /** Replace what is drawn. */
   draw(drawing: Drawing): void {
-    this.drawing = drawing;
+    this.drawing = group(drawing);
     this.palette = readPalette();
-    this.index();
     this.repaint();
     this.showRing();
   }
 
-  /** Show entities, or all of them, as large as there is room. */
-  fit(ids?: readonly string[]): void {
-    const wanted = ids && new Set(ids);
-    const dots = this.drawing.dots.filter(({ id }) => !wanted || wanted.has(id));
+  /** Show all entities, as large as there is room. */
+  fit(): void {
+    const { dots } = this.drawing;
     const [width, height] = this.size;
     if (!dots.length || !width) return;
     const [xs, ys] = [dots.map(({ x }) => x), dots.map(({ y }) => y)];
-    const [left, right, top, bottom] = [least(xs), most(xs), least(ys), most(ys)];
+    const [left, right] = [Math.min(...xs), Math.max(...xs)];
+    const [top, bottom] = [Math.min(...ys), Math.max(...ys)];
     const room = [Math.max(80, width - 170), Math.max(80, height - 90)] as const;
-    const scale = Math.min(room[0] / (right - left || 1), room[1] / (bottom - top || 1));
-    this.go({
-      x: (left + right) / 2,
-      y: (top + bottom) / 2,
-      scale: Math.min(wanted ? 110 : 150, scale),
-    });
+    const scale = Math.min(room[0] / (right - left || 1), room[1] / (bottom - top || 1), 150);
+    this.go({ x: (left + right) / 2, y: (top + bottom) / 2, scale });
   }
 
   /** Move to a view, smoothly unless that is unwanted. */
@@ -411,24 +419,11 @@ export class GraphCanvas {
   }
 
   /** Return where everything is on the screen: for an export as SVG. */
-  layout(): {
-    size: Size;
-    places: Map<string, readonly [number, number, number]>;
-    labels: Label[];
-  } {
-    const growth = growthOf(this.view.scale);
-    const places = new Map(
-      this.drawing.dots.map((dot) => [
-        dot.id,
-        [...onto(this.view, this.size, dot.x, dot.y), dot.radius * growth] as const,
-      ]),
-    );
-    const { context } = this.sheets[0];
-    return {
-      size: this.size,
-      places,
-      labels: labelsOf(this.drawing, this.view, this.size, context),
-    };
+  layout(): { size: Size; places: Placed; labels: Label[] } {
+    const { drawing, view, size } = this;
+    const places = placesOf(drawing, view, size);
+    const labels = labelsOf(drawing, places, size, this.sheets[0].context);
+    return { size, places, labels: [...labels].filter((label) => label !== null) };
   }
 
   private addSheet(): Sheet {
@@ -501,7 +496,7 @@ export class GraphCanvas {
     this.restTimer = window.setTimeout(() => {
       this.restTimer = 0;
       this.ask();
-      this.events.onRest?.(this.view);
+      this.events?.onRest(this.view);
     }, REST_MS);
   }
 
@@ -578,7 +573,7 @@ export class GraphCanvas {
     this.ring.dataset.name = dot.label;
   }
 
-  dotOf(id: string): Dot | undefined {
+  private dotOf(id: string): Dot | undefined {
     return this.drawing.dots.find((dot) => dot.id === id);
   }
 
@@ -587,38 +582,15 @@ export class GraphCanvas {
     return [x + (left - this.size[0] / 2) / scale, y + (top - this.size[1] / 2) / scale];
   }
 
-  /** Enter the dots into a grid, so that the pointer need not look at all of them. */
-  private index(): void {
-    const { dots } = this.drawing;
-    const reach = most(dots.map(({ x, y }) => Math.max(Math.abs(x), Math.abs(y))));
-    this.cell = Math.max(0.2, (4 * (reach || 1)) / Math.sqrt(dots.length || 1));
-    this.grid = new Map();
-    for (const dot of dots) {
-      const key = this.cellOf(dot.x, dot.y);
-      const held = this.grid.get(key);
-      if (held) held.push(dot);
-      else this.grid.set(key, [dot]);
-    }
-  }
-
-  private cellOf(x: number, y: number): number {
-    return Math.floor(x / this.cell) * 65_536 + Math.floor(y / this.cell);
-  }
-
   private dotAt(left: number, top: number): Dot | null {
     const [x, y] = this.toMap(left, top);
     const growth = growthOf(this.view.scale);
-    const widest = (16 * growth + REACH) / this.view.scale;
     let best: Dot | null = null;
     let nearest = Number.POSITIVE_INFINITY;
-    for (let u = x - widest; u < x + widest + this.cell; u += this.cell) {
-      for (let v = y - widest; v < y + widest + this.cell; v += this.cell) {
-        for (const dot of this.grid.get(this.cellOf(u, v)) ?? []) {
-          const away = Math.hypot(dot.x - x, dot.y - y) * this.view.scale;
-          if (away > dot.radius * growth + REACH || away >= nearest) continue;
-          [best, nearest] = [dot, away];
-        }
-      }
+    for (const dot of this.drawing.dots) {
+      const away = Math.hypot(dot.x - x, dot.y - y) * this.view.scale;
+      if (away > dot.radius * growth + REACH || away >= nearest) continue;
+      [best, nearest] = [dot, away];
     }
     return best;
   }
@@ -668,15 +640,15 @@ export class GraphCanvas {
       if (this.fingers.size || !grip) return;
       this.grip = null;
       if (!grip.hasMoved && event.type === "pointerup")
-        this.events.onPick?.(grip.dot?.id ?? null, event.shiftKey);
-      else if (grip.hasMoved && grip.dot) this.events.onDrop?.(grip.dot.id, grip.dot.x, grip.dot.y);
+        this.events?.onPick(grip.dot?.id ?? null, event.shiftKey);
+      else if (grip.hasMoved && grip.dot) this.events?.onDrop(grip.dot.id, grip.dot.x, grip.dot.y);
     };
     on("pointerup", release);
     on("pointercancel", release);
     on("pointerleave", () => this.point(null));
     on("dblclick", (event) => {
       const dot = this.dotAt(...at(event));
-      if (dot) this.events.onGrow?.(dot.id);
+      if (dot) this.events?.onGrow(dot.id);
       else this.zoom(1.8, ...at(event));
     });
   }
@@ -702,16 +674,7 @@ export class GraphCanvas {
     } else if (grip.dot) {
       grip.dot.x += dx / this.view.scale;
       grip.dot.y += dy / this.view.scale;
-      this.index();
       this.repaint();
     } else this.pan(dx, dy);
   }
-}
-
-function least(values: readonly number[]): number {
-  return values.reduce((one, other) => Math.min(one, other), Number.POSITIVE_INFINITY);
-}
-
-function most(values: readonly number[]): number {
-  return values.reduce((one, other) => Math.max(one, other), Number.NEGATIVE_INFINITY);
 }

@@ -2,12 +2,10 @@
 
 export interface Palette {
   background: string;
-  surface: string;
   text: string;
   muted: string;
   line: string;
   strongLine: string;
-  accent: string;
   /** The eight colours of communities. */
   data: readonly string[];
   other: string;
@@ -18,18 +16,24 @@ export const COLOURS = 8;
 
 /** Read the colours that are shown now. */
 export function readPalette(): Palette {
-  const style = getComputedStyle(document.documentElement);
-  const read = (name: string) => style.getPropertyValue(name).trim();
-  return {
-    background: read("--bg"),
-    surface: read("--surface"),
-    text: read("--text"),
-    muted: read("--muted"),
-    line: read("--line"),
-    strongLine: read("--line-strong"),
-    accent: read("--accent"),
-    data: Array.from({ length: COLOURS }, (_, index) => read(`--data-${index + 1}`)),
-    other: read("--data-other"),
-    font: read("--sans") || "sans-serif",
+  // The theme has two of each: an element tells which one is shown.
+  const probe = document.body.appendChild(document.createElement("i"));
+  probe.style.transition = "none";
+  const style = getComputedStyle(probe);
+  const read = (name: string) => {
+    probe.style.color = `var(--${name})`;
+    return style.color;
   };
+  const palette = {
+    background: read("bg"),
+    text: read("text"),
+    muted: read("muted"),
+    line: read("line"),
+    strongLine: read("line-strong"),
+    data: Array.from({ length: COLOURS }, (_, index) => read(`data-${index + 1}`)),
+    other: read("data-other"),
+    font: style.fontFamily,
+  };
+  probe.remove();
+  return palette;
 }

@@ -9,7 +9,9 @@ describe("labels", () => {
       y: (index * 61) % 500,
       radius: 5,
     }));
-    const labels = placeLabels(items, (text) => 6 * text.length);
+    const labels = [...placeLabels(items, (text) => 6 * text.length)].filter(
+      (label) => label !== null,
+    );
     const boxes = [
       ...labels.map(({ x, y, width }) => [x - width / 2, x + width / 2, y - 7, y + 7] as const),
       ...items.map(({ x, y, radius }) => [x - radius, x + radius, y - radius, y + radius] as const),
@@ -36,7 +38,7 @@ describe("labels", () => {
       y: 100,
       radius: 3,
     }));
-    const labels = placeLabels(items, () => 40);
+    const labels = [...placeLabels(items, () => 40)].filter((label) => label !== null);
     expect(labels.length).toBeLessThan(10);
     expect(labels.map(({ text }) => text)).toEqual(
       items.slice(0, labels.length).map(({ text }) => text),

@@ -21,6 +21,7 @@ export interface Label {
 export const LABEL_HEIGHT = 15;
 const CELL = 48;
 const GAP = 3;
+const ITEMS_A_STEP = 100;
 /** Dots that are smaller may be covered: among thousands, no label would find room else. */
 const LEAST_OBSTACLE = 4;
 
@@ -55,29 +56,28 @@ class Grid {
   }
 }
 
-/** Return the labels that there is room for. The first items come first. */
-export function placeLabels(
+/** Yield the labels that there is room for, the first items first, and null now and then. */
+export function* placeLabels(
   items: readonly Labelled[],
   measure: (text: string) => number,
   obstacles: readonly Labelled[] = items,
-): Label[] {
+): Generator<Label | null> {
   const grid = new Grid();
   for (const { x, y, radius } of obstacles) {
     if (radius >= LEAST_OBSTACLE) grid.add([x - radius, y - radius, x + radius, y + radius]);
   }
-  const placed: Label[] = [];
-  for (const item of items) {
+  for (const [index, item] of items.entries()) {
+    if (index % ITEMS_A_STEP === 0) yield null;
     const width = measure(item.text);
     for (const [x, y] of spotsOf(item, width)) {
       const [halfWidth, halfHeight] = [width / 2 + 1, LABEL_HEIGHT / 2];
       const box = [x - halfWidth, y - halfHeight, x + halfWidth, y + halfHeight] as const;
       if (!grid.isFree(box)) continue;
       grid.add(box);
-      placed.push({ text: item.text, x, y, width });
+      yield { text: item.text, x, y, width };
       break;
     }
   }
-  return placed;
 }
 
 function spotsOf({ x, y, radius, isFixed }: Labelled, width: number): [number, number][] {

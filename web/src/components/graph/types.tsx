@@ -1,36 +1,26 @@
 /** Types of entities: their words and icons. */
 
-import {
-  BookOpen,
-  Box,
-  Building2,
-  Calendar,
-  Circle,
-  FileText,
-  Flag,
-  Hash,
-  type IconNode,
-  Lightbulb,
-  MapPin,
-  Tag,
-  User,
-} from "lucide";
+import type { IconNode } from "lucide";
+import * as drawings from "lucide";
 import { t } from "../../i18n";
 import { Drawn } from "../Icon";
 
 /** The icon of each kind, and the types that belong to it beside one of the same name. */
 const KINDS: readonly (readonly [IconNode, string])[] = [
-  [User, "PERSON PEOPLE CHARACTER ROLE"],
-  [MapPin, "PLACE LOCATION GPE CITY COUNTRY REGION ADDRESS"],
-  [Building2, "ORGANIZATION ORGANISATION COMPANY GROUP INSTITUTION TEAM FACILITY BUILDING"],
-  [Calendar, "DATE TIME YEAR PERIOD"],
-  [Flag, "EVENT MEETING INCIDENT"],
-  [BookOpen, "WORK DOCUMENT BOOK LAW REPORT PUBLICATION"],
-  [Hash, "NUMBER MONEY QUANTITY PERCENT AMOUNT"],
-  [Tag, "IDENTIFIER CODE"],
-  [FileText, "FILE URL EMAIL"],
-  [Box, "PRODUCT DEVICE TECHNOLOGY SOFTWARE TOOL VEHICLE EQUIPMENT"],
-  [Lightbulb, "CONCEPT TOPIC METHOD IDEA THEORY"],
+  [drawings.User, "PERSON PEOPLE CHARACTER ROLE"],
+  [drawings.MapPin, "PLACE LOCATION GPE CITY COUNTRY REGION ADDRESS"],
+  [
+    drawings.Building2,
+    "ORGANIZATION ORGANISATION COMPANY GROUP INSTITUTION TEAM FACILITY BUILDING",
+  ],
+  [drawings.Calendar, "DATE TIME YEAR PERIOD"],
+  [drawings.Flag, "EVENT MEETING INCIDENT"],
+  [drawings.BookOpen, "WORK DOCUMENT BOOK LAW REPORT PUBLICATION"],
+  [drawings.Hash, "NUMBER MONEY QUANTITY PERCENT AMOUNT"],
+  [drawings.Tag, "IDENTIFIER CODE"],
+  [drawings.FileText, "FILE URL EMAIL"],
+  [drawings.Box, "PRODUCT DEVICE TECHNOLOGY SOFTWARE TOOL VEHICLE EQUIPMENT"],
+  [drawings.Lightbulb, "CONCEPT TOPIC METHOD IDEA THEORY"],
 ];
 const ICONS = new Map(
   KINDS.flatMap(([icon, names]) => names.split(" ").map((name) => [name, icon] as const)),
@@ -38,7 +28,7 @@ const ICONS = new Map(
 
 /** Return the drawing of a type of entities; a circle for types that are not known. */
 export function iconOf(type: string): IconNode {
-  return ICONS.get(type.toUpperCase()) ?? Circle;
+  return ICONS.get(type.toUpperCase()) ?? drawings.Circle;
 }
 
 /** Return the name of a type of entities, as people write it. */

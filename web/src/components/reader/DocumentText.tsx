@@ -72,7 +72,7 @@ export function DocumentText(props: DocumentTextProps) {
     say: (unit) => onRead?.(offsets.toPoint(unit)),
   });
   return (
-    <div ref={box} class="prose document-text" lang={details.language || undefined}>
+    <div ref={box} class="serif prose document-text" lang={details.language || undefined}>
       {layout.rows.slice(first, last).map((row, index) => (
         <RowText
           key={row.start}

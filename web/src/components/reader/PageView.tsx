@@ -3,7 +3,7 @@ import { count, percent, t } from "../../i18n";
 import { useCall } from "../../state/calls";
 import { workspace } from "../../state/location";
 import { IconButton } from "../Button";
-import { Waiting } from "../ErrorState";
+import { Pending } from "../ErrorState";
 import { useMeasured } from "../measure";
 import type { Span } from "../offsets";
 import { type Details, pageNumberAt } from "./document";
@@ -108,7 +108,7 @@ export function PageView({ details, marks, at }: PageViewProps) {
         <span class="small number">{percent(zoom)}</span>
         <IconButton icon="plus" label={words.larger} onClick={() => scale(1)} />
       </div>
-      <Waiting of={listed} lines={9} />
+      <Pending of={listed} lines={9} />
       {width > 0 &&
         pages.map((page, index) => (
           <div
@@ -140,7 +140,7 @@ function PagePicture({ address, number, boxes }: PagePictureProps) {
   const picture = useFile(address);
   return (
     <>
-      {picture.error && <Waiting of={picture} />}
+      {picture.error && <Pending of={picture} />}
       {picture.data && <img src={picture.data} alt={t.value.reader.pageOf(number)} />}
       {boxes.map(([left = 0, top = 0, right = 0, bottom = 0], index) => (
         <mark

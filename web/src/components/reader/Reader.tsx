@@ -5,7 +5,7 @@ import { useLoaded } from "../../state/loading";
 import { linkTo, workspace } from "../../state/location";
 import { revision } from "../../state/workspaces";
 import { IconButton } from "../Button";
-import { Waiting } from "../ErrorState";
+import { Pending } from "../ErrorState";
 import { Icon } from "../Icon";
 import { loadDocument, nameOf, pageAt, type Read, sectionsAt } from "./document";
 import { Outline } from "./Outline";
@@ -82,7 +82,7 @@ export function Reader({ document, start, end, onClose, onStep, label }: ReaderP
         tabIndex={0}
         aria-label={read.data?.details.title || words.title}
       >
-        <Waiting of={read} lines={9} />
+        <Pending of={read} lines={9} />
         {read.data && (
           <Source read={read.data} marks={marks} at={at} onRead={setCurrent} level={2} />
         )}

@@ -1,13 +1,14 @@
 import { t } from "../../i18n";
 import { isLocked, needsKey } from "../../state/access";
 import { isAway } from "../../state/connection";
+import { set } from "../../state/set";
 import { Button } from "../Button";
 
 /** Says above every page that the server is away, or wants a key. */
 export function Banner() {
   const words = t.value;
   return (
-    <div class="banner" role="status">
+    <div class="row wrap center banner" role="status">
       {isAway.value ? (
         <>
           <span class="spinner" aria-hidden="true" />
@@ -18,14 +19,7 @@ export function Banner() {
         !needsKey.value && (
           <>
             {words.access.title}
-            <Button
-              icon="key"
-              onClick={() => {
-                needsKey.value = true;
-              }}
-            >
-              {words.shell.enterKey}
-            </Button>
+            <Button label={words.shell.enterKey} icon="key" onClick={() => set(needsKey, true)} />
           </>
         )
       )}

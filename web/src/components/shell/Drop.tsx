@@ -3,6 +3,7 @@ import { size, t } from "../../i18n";
 import { droppedFiles } from "../../pages/library/files";
 import { addFiles, sendingError, underway } from "../../pages/library/sending";
 import { isAway } from "../../state/connection";
+import { set } from "../../state/set";
 import { Button } from "../Button";
 import { ErrorState } from "../ErrorState";
 import { Icon } from "../Icon";
@@ -24,12 +25,13 @@ export function Drop() {
         </div>
       )}
       {now && (
-        <section class="sending card" aria-label={words.library.sending(now.files)}>
+        <section
+          class="card raised stack tight sending"
+          aria-label={words.library.sending(now.files)}
+        >
           <div class="row between">
             <span>{words.library.sending(now.files)}</span>
-            <Button kind="quiet" onClick={now.stop}>
-              {words.common.cancel}
-            </Button>
+            <Button label={words.common.cancel} kind="quiet" onClick={now.stop} />
           </div>
           <Progress done={now.sent} total={now.bytes} label={words.library.sending(now.files)} />
           <span class="small muted number">
@@ -38,16 +40,14 @@ export function Drop() {
         </section>
       )}
       {error && !now && (
-        <div class="sending">
+        <div class="stack tight sending">
           <ErrorState error={error} />
           <Button
+            label={words.common.close}
             icon="close"
-            onClick={() => {
-              sendingError.value = null;
-            }}
-          >
-            {words.common.close}
-          </Button>
+            class="fold"
+            onClick={() => set(sendingError, null)}
+          />
         </div>
       )}
     </>
@@ -70,9 +70,7 @@ function useDrop(): boolean {
       dragover: () => undefined,
       drop: (carried: DataTransfer) => {
         enter(0);
-        droppedFiles(carried).then(addFiles, (error: Error) => {
-          sendingError.value = error;
-        });
+        droppedFiles(carried).then(addFiles, (error: Error) => set(sendingError, error));
       },
     };
     const abort = new AbortController();

@@ -11,9 +11,9 @@ export function Help({ onClose }: { onClose: () => void }) {
   }
   return (
     <Dialog title={words.keys} onClose={onClose} class="narrow">
-      <dl class="key-list">
+      <dl class="ruled">
         {[...listed].map(([label, keys]) => (
-          <div key={label}>
+          <div key={label} class="row between">
             <dt>{label}</dt>
             <dd>
               {shorten(keys).map((written) => (

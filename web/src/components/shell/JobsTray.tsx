@@ -1,5 +1,5 @@
 import { count, t, timeLeft } from "../../i18n";
-import { currentJob, isCutOff, jobs, openJobs, pace, progress } from "../../state/jobs";
+import { currentJob, isCutOff, type Job, jobs, openJobs, pace, progress } from "../../state/jobs";
 import { linkTo } from "../../state/location";
 import { barOf } from "../../state/pace";
 import { Icon } from "../Icon";
@@ -18,18 +18,18 @@ export function JobsTray({ side }: { side: "left" | "right" }) {
       side={side}
       class="up jobs-tray"
       content={(close) => (
-        <div class="tray">
+        <div class="stack tray">
           {running > 0 && <CurrentJob />}
-          <ul class="tray-list">
+          <ul class="stack tight">
             {(jobs.value ?? []).slice(0, SHOWN).map((job) => (
-              <li key={job.id}>
+              <li key={job.id} class="row">
                 <span class={`state ${job.state}`}>{words.states[job.state] ?? job.state}</span>
                 <span class="grow">{words.kinds[job.kind] ?? job.kind}</span>
               </li>
             ))}
           </ul>
           {jobs.value?.length === 0 && <p class="muted">{words.none}</p>}
-          <a class="tray-all" href={linkTo("library")} onClick={close}>
+          <a href={linkTo("library")} onClick={close}>
             {words.all}
           </a>
         </div>
@@ -43,7 +43,7 @@ export function JobsTray({ side }: { side: "left" | "right" }) {
 
 function Percent() {
   const reported = progress.value;
-  if (!reported?.total) return <>{t.value.jobs.running}</>;
+  if (!reported?.total) return <>{t.value.jobs.states.running}</>;
   return (
     <>
       {count(reported.done)}/{count(reported.total)}
@@ -57,22 +57,32 @@ export function CurrentJob() {
   const job = currentJob.value;
   const reported = progress.value;
   if (!job) return null;
-  const share = reported ? barOf(reported) : 0;
-  const stage =
-    reported && job.state !== "stopping"
-      ? (words.stages[reported.stage] ?? reported.stage)
-      : (words.states[job.state] ?? "");
   return (
-    <div class="current-job">
+    <div class="stack tight">
       <div class="row between">
         <strong>{words.kinds[job.kind] ?? job.kind}</strong>
-        <span class="muted small">{stage}</span>
+        <span class="muted small">{sayStage(job)}</span>
       </div>
-      <Progress done={share} total={share > 0 ? 1 : 0} label={stage} />
+      <JobBar job={job} />
       <div class="row between small muted">
         <span>{reported?.total ? words.documents(reported.done, reported.total) : ""}</span>
         <span>{isCutOff.value ? words.cutOff : timeLeft(pace.value?.leftS ?? null)}</span>
       </div>
     </div>
   );
+}
+
+/** Return what a job is at. */
+export function sayStage({ state }: Job): string {
+  const { stages, states } = t.value.jobs;
+  const stage = progress.value?.stage;
+  return stage !== undefined && state !== "stopping"
+    ? (stages[stage] ?? stage)
+    : (states[state] ?? "");
+}
+
+/** How far the job that runs is. */
+export function JobBar({ job }: { job: Job }) {
+  const share = progress.value ? barOf(progress.value) : 0;
+  return <Progress done={share} total={share > 0 ? 1 : 0} label={sayStage(job)} />;
 }

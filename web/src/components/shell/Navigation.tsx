@@ -19,7 +19,7 @@ export function Navigation() {
           <Icon name={name} size={18} />
           <span>{t.value.pages[name]}</span>
           {name === "library" && openJobs.value.length > 0 && (
-            <span class="dot" role="img" aria-label={t.value.jobs.running} />
+            <span class="dot" role="img" aria-label={t.value.jobs.states.running} />
           )}
         </a>
       ))}

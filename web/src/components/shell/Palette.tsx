@@ -1,17 +1,15 @@
-import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
-import { api, take } from "../../api/client";
+import { useMemo, useState } from "preact/hooks";
 import { t } from "../../i18n";
+import { call } from "../../state/calls";
 import { useLoaded } from "../../state/loading";
 import { addressOf, go, linkTo, MAIN_PAGES, workspace } from "../../state/location";
 import { language, theme } from "../../state/preferences";
+import { set } from "../../state/set";
 import { workspaces } from "../../state/workspaces";
-import { Icon, type IconName } from "../Icon";
+import { Combobox, type Option } from "../Combobox";
+import { Dialog } from "../Dialog";
 
-interface Command {
-  id: string;
-  label: string;
-  hint: string;
-  icon: IconName;
+interface Command extends Option {
   run: () => void;
 }
 
@@ -28,149 +26,69 @@ interface PaletteProps {
 /** Everything by name: pages, workspaces, documents, entities, and a question. */
 export function Palette({ onClose, openHelp, openSettings }: PaletteProps) {
   const [text, setText] = useState("");
-  const [chosen, setChosen] = useState(0);
   const found = useFound(text.trim());
-  const box = useRef<HTMLDialogElement>(null);
-  const listId = useId();
   const words = t.value.palette;
-  useEffect(() => {
-    const before = document.activeElement;
-    if (!box.current?.open) box.current?.showModal();
-    return () => {
-      if (before instanceof HTMLElement) before.focus();
-    };
-  }, []);
   const commands = useMemo(() => {
-    const wanted = text.trim().toLowerCase();
+    const question = text.trim();
+    const wanted = question.toLowerCase();
     const fixed = listCommands(openHelp, openSettings).filter(
-      ({ label, hint }) => !wanted || `${label} ${hint}`.toLowerCase().includes(wanted),
+      ({ label, note }) => !wanted || `${label} ${note}`.toLowerCase().includes(wanted),
     );
-    return wanted ? [...fixed, ...found, askCommand(text.trim())] : fixed;
+    if (!wanted) return fixed;
+    const run = () => go(linkTo("ask", { q: question }));
+    const asking: Command = { id: "ask", label: question, note: words.ask, icon: "ask", run };
+    return [...fixed, ...found, asking];
   }, [text, found, openHelp, openSettings]);
-  const at = Math.min(chosen, commands.length - 1);
-  const run = (command: Command | undefined) => {
-    if (!command) return;
-    onClose();
-    command.run();
-  };
-  const press = (event: KeyboardEvent) => {
-    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-    if (step) setChosen((at + step + commands.length) % commands.length);
-    else if (event.key === "Enter" && !event.isComposing) run(commands[at]);
-    else return;
-    event.preventDefault();
-  };
-  useEffect(() => {
-    document.getElementById(`${listId}-${at}`)?.scrollIntoView({ block: "nearest" });
-  }, [at, listId]);
   return (
-    // biome-ignore lint/a11y/useKeyWithClickEvents: Escape closes a dialog by itself
-    <dialog
-      ref={box}
-      class="palette"
-      aria-label={words.title}
-      onCancel={onClose}
-      onClick={(event) => {
-        if (event.target === box.current) onClose();
-      }}
-    >
-      <div class="palette-body">
-        <div class="palette-field">
-          <Icon name="search" />
-          <input
-            role="combobox"
-            aria-expanded="true"
-            aria-controls={listId}
-            aria-activedescendant={`${listId}-${at}`}
-            aria-label={words.title}
-            placeholder={words.placeholder}
-            value={text}
-            onInput={(event) => {
-              setText(event.currentTarget.value);
-              setChosen(0);
-            }}
-            onKeyDown={press}
-          />
-          <kbd>Esc</kbd>
-        </div>
-        <div id={listId} role="listbox" aria-label={words.title} class="palette-list">
-          {commands.map((command, index) => (
-            // biome-ignore lint/a11y/useKeyWithClickEvents: the field above has the keys
-            <div
-              key={command.id}
-              id={`${listId}-${index}`}
-              role="option"
-              tabIndex={-1}
-              aria-selected={index === at}
-              onClick={() => run(command)}
-              onPointerMove={() => setChosen(index)}
-            >
-              <Icon name={command.icon} />
-              <span class="grow clip">{command.label}</span>
-              <span class="faint small">{command.hint}</span>
-            </div>
-          ))}
-        </div>
-      </div>
-    </dialog>
+    <Dialog title={t.value.shell.palette} class="palette" isBare onClose={onClose}>
+      <Combobox
+        label={t.value.shell.palette}
+        placeholder={words.placeholder}
+        text={text}
+        onText={setText}
+        options={commands}
+        onChoose={(index) => {
+          onClose();
+          commands[index]?.run();
+        }}
+      >
+        <kbd>Esc</kbd>
+      </Combobox>
+    </Dialog>
   );
-}
-
-function askCommand(question: string): Command {
-  return {
-    id: "ask-this",
-    label: question,
-    hint: t.value.palette.ask,
-    icon: "ask",
-    run: () => go(linkTo("ask", { q: question })),
-  };
 }
 
 function listCommands(openHelp: () => void, openSettings: () => void): Command[] {
   const { palette, pages, shell } = t.value;
   const here = workspace.value;
-  const steps: Command[] = here
-    ? MAIN_PAGES.map((name) => ({
-        id: `page-${name}`,
-        label: pages[name],
-        hint: palette.page,
-        icon: name,
-        run: () => go(linkTo(name)),
-      }))
-    : [];
-  for (const { name, title } of workspaces.value ?? []) {
+  const steps: Command[] = (here ? MAIN_PAGES : []).map((name) => {
+    const run = () => go(linkTo(name));
+    return { id: `page-${name}`, label: pages[name], note: palette.page, icon: name, run };
+  });
+  for (const { name, title: label } of workspaces.value ?? []) {
     if (name === here) continue;
     const run = () => go(addressOf(name, "ask"));
-    steps.push({
-      id: `workspace-${name}`,
-      label: title,
-      hint: palette.workspace,
-      icon: "right",
-      run,
-    });
+    steps.push({ id: `workspace-${name}`, label, note: pages.ask, icon: "right", run });
   }
   const dark = theme.value === "dark";
+  const isEnglish = language.value === "en";
   steps.push(
     {
       id: "theme",
       label: dark ? palette.light : palette.dark,
-      hint: shell.theme,
+      note: shell.theme,
       icon: dark ? "light" : "dark",
-      run: () => {
-        theme.value = dark ? "light" : "dark";
-      },
+      run: () => set(theme, dark ? "light" : "dark"),
     },
     {
       id: "language",
-      label: language.value === "en" ? "简体中文" : "English",
-      hint: shell.language,
+      label: isEnglish ? "简体中文" : "English",
+      note: shell.language,
       icon: "language",
-      run: () => {
-        language.value = language.value === "en" ? "zh" : "en";
-      },
+      run: () => set(language, isEnglish ? "zh" : "en"),
     },
-    { id: "settings", label: shell.settings, hint: "", icon: "settings", run: openSettings },
-    { id: "help", label: shell.keys, hint: "?", icon: "keyboard", run: openHelp },
+    { id: "settings", label: shell.settings, note: "", icon: "settings", run: openSettings },
+    { id: "help", label: shell.keys, note: "?", icon: "keyboard", run: openHelp },
   );
   return steps;
 }
@@ -182,25 +100,20 @@ function useFound(text: string): Command[] {
     text.length > 1 && here ? `${here}\n${text}` : "",
     async (signal) => {
       await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
-      const params = { path: { workspace: here }, query: { name: text, limit: MOST_FOUND } };
+      const asked = { query: { name: text, limit: MOST_FOUND }, signal };
       const [{ documents }, { entities }] = await Promise.all([
-        take(api.GET("/api/v1/workspaces/{workspace}/documents", { params, signal })),
-        take(api.GET("/api/v1/workspaces/{workspace}/entities", { params, signal })),
+        call("get", "/documents", asked),
+        call("get", "/entities", asked),
       ]);
+      const note = t.value.reader.title;
       return [
         ...documents.map(({ id, title, uri }): Command => {
           const run = () => go(linkTo("documents", { doc: id }));
-          return {
-            id: `document-${id}`,
-            label: title || uri,
-            hint: t.value.palette.document,
-            icon: "documents",
-            run,
-          };
+          return { id: `document-${id}`, label: title || uri, note, icon: "documents", run };
         }),
         ...entities.map(({ id, name, type }): Command => {
           const run = () => go(linkTo("graph", { focus: id }));
-          return { id: `entity-${id}`, label: name, hint: type, icon: "graph", run };
+          return { id: `entity-${id}`, label: name, note: type, icon: "graph", run };
         }),
       ];
     },

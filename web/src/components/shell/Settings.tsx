@@ -1,4 +1,3 @@
-import type { Signal } from "@preact/signals";
 import { t } from "../../i18n";
 import { accessKey, needsKey, useKey } from "../../state/access";
 import { announce } from "../../state/announcements";
@@ -10,12 +9,13 @@ import {
   theme,
   usesLetterKeys,
 } from "../../state/preferences";
+import { set } from "../../state/set";
 import { Button, IconButton } from "../Button";
 import { Dialog } from "../Dialog";
+import { Check, Choice } from "../Fields";
 
 const THEMES: readonly Theme[] = ["system", "light", "dark"];
-const LANGUAGES: readonly Language[] = ["en", "zh", "zh-TW"];
-const LANGUAGE_NAMES: Record<Language, string> = {
+const LANGUAGES: Record<Language, string> = {
   en: "English",
   zh: "简体中文",
   "zh-TW": "繁體中文",
@@ -28,62 +28,33 @@ export function Settings({ onClose, openHelp }: { onClose: () => void; openHelp:
     <Dialog title={words.settings} onClose={onClose}>
       <div class="stack loose">
         <div class="row wrap top">
-          <Choice legend={words.theme} options={THEMES} names={words.themes} chosen={theme} />
+          <Choice
+            legend={words.theme}
+            options={THEMES}
+            say={(option) => words.themes[option]}
+            chosen={theme.value}
+            onChange={(option) => set(theme, option)}
+          />
           <Choice
             legend={words.language}
-            options={LANGUAGES}
-            names={LANGUAGE_NAMES}
-            chosen={language}
+            options={Object.keys(LANGUAGES) as Language[]}
+            say={(option) => LANGUAGES[option]}
+            chosen={language.value}
+            onChange={(option) => set(language, option)}
           />
         </div>
         <div class="row wrap between">
-          <label class="switch">
-            <input
-              type="checkbox"
-              role="switch"
-              aria-checked={usesLetterKeys.value}
-              checked={usesLetterKeys.value}
-              onChange={(event) => {
-                usesLetterKeys.value = event.currentTarget.checked;
-              }}
-            />
-            <span>{words.letterKeys}</span>
-          </label>
-          <Button kind="quiet" icon="keyboard" onClick={openHelp}>
-            {words.keys}
-          </Button>
+          <Check
+            label={words.letterKeys}
+            isSwitch
+            isOn={usesLetterKeys.value}
+            onChange={(isOn) => set(usesLetterKeys, isOn)}
+          />
+          <Button label={words.keys} kind="quiet" icon="keyboard" onClick={openHelp} />
         </div>
         <Program />
       </div>
     </Dialog>
-  );
-}
-
-interface ChoiceProps<T extends string> {
-  legend: string;
-  options: readonly T[];
-  names: Record<T, string>;
-  chosen: Signal<T>;
-}
-
-function Choice<T extends string>({ legend, options, names, chosen }: ChoiceProps<T>) {
-  return (
-    <fieldset class="segments">
-      <legend>{legend}</legend>
-      {options.map((option) => (
-        <label key={option}>
-          <input
-            type="radio"
-            name={legend}
-            checked={chosen.value === option}
-            onChange={() => {
-              chosen.value = option;
-            }}
-          />
-          <span>{names[option]}</span>
-        </label>
-      ))}
-    </fieldset>
   );
 }
 
@@ -117,18 +88,14 @@ function Program() {
           </dd>
         </div>
         <div class="row">
-          <dt class="muted">{words.key}</dt>
+          <dt class="muted">{t.value.access.key}</dt>
           <dd class="row wrap">
             {key ? words.hasKey : words.noKey}
             <Button
+              label={key ? t.value.shell.forgetKey : t.value.shell.enterKey}
               icon="key"
-              onClick={() => {
-                if (key) useKey("", { stay: false });
-                else needsKey.value = true;
-              }}
-            >
-              {key ? t.value.shell.forgetKey : t.value.shell.enterKey}
-            </Button>
+              onClick={() => (key ? useKey("", { stay: false }) : set(needsKey, true))}
+            />
           </dd>
         </div>
       </dl>

@@ -10,8 +10,7 @@ import {
   workspaces,
 } from "../../state/workspaces";
 import { tellError } from "../ErrorState";
-import { Icon } from "../Icon";
-import { Menu } from "../Menu";
+import { Menu, type MenuItem, MenuList } from "../Menu";
 
 const MOST_TITLE = 200;
 
@@ -19,49 +18,28 @@ const MOST_TITLE = 200;
 export function Switcher() {
   const words = t.value.shell;
   return (
-    <div class="switcher">
+    <div class="card switcher">
       {mayWrite.value ? <Title /> : <span class="workspace-title clip">{shownTitle()}</span>}
       <Menu
         label={words.switchWorkspace}
         icon="down"
         side="right"
-        content={(close) => (
-          <ul class="menu-list">
-            {(workspaces.value ?? []).map((known) => (
-              <li key={known.name}>
-                <a
-                  href={addressOf(known.name, page.value)}
-                  aria-current={known.name === workspace.value ? "true" : undefined}
-                  onClick={close}
-                >
-                  <span class="grow clip" title={known.name}>
-                    {known.title}
-                  </span>
-                  {known.name === workspace.value && <Icon name="check" />}
-                </a>
-              </li>
-            ))}
-            {mayAdminister.value && (
-              <li class="menu-rule">
-                <a href={NEW} onClick={close}>
-                  <Icon name="plus" />
-                  {words.newWorkspace}
-                </a>
-              </li>
-            )}
-            {workspace.value && (
-              <li>
-                <a href={linkTo("library")} onClick={close}>
-                  <Icon name="library" />
-                  {words.manageWorkspaces}
-                </a>
-              </li>
-            )}
-          </ul>
-        )}
+        content={(close) => <MenuList close={close} items={listItems()} />}
       />
     </div>
   );
+}
+
+function listItems(): MenuItem[] {
+  const words = t.value.shell;
+  const items = (workspaces.value ?? []).map(({ name, title: label }): MenuItem => {
+    return { label, href: addressOf(name, page.value), isCurrent: name === workspace.value };
+  });
+  if (mayAdminister.value)
+    items.push({ label: words.newWorkspace, href: NEW, icon: "plus", isRuled: true });
+  if (workspace.value)
+    items.push({ label: words.manageWorkspaces, href: linkTo("library"), icon: "library" });
+  return items;
 }
 
 function shownTitle(): string {

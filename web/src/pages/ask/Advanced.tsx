@@ -4,6 +4,7 @@ import { Check } from "../../components/Fields";
 import { optionsOf, Select } from "../../components/Select";
 import { Table } from "../../components/Table";
 import { t } from "../../i18n";
+import { say } from "../../i18n/say";
 import { useWays } from "../../state/ways";
 import type { Choice } from "./address";
 import { AGENTS, sayRetriever, USUAL } from "./words";
@@ -32,11 +33,7 @@ export function Advanced({ choice, hasModel, onChange, onClose }: AdvancedProps)
     <Dialog
       title={words.advanced}
       onClose={onClose}
-      actions={
-        <Button kind="main" onClick={onClose}>
-          {words.done}
-        </Button>
-      }
+      actions={<Button label={words.done} kind="main" onClick={onClose} />}
     >
       {hasModel && (
         <div class="row wrap small">
@@ -70,7 +67,7 @@ export function Advanced({ choice, hasModel, onChange, onClose }: AdvancedProps)
                   {sayRetriever(name)}
                   <br />
                   <span class="small muted">
-                    {words.summaries[name] ?? summaries.get(name) ?? ""}
+                    {words.summaries[name] ?? say(summaries.get(name) ?? "")}
                   </span>
                 </span>
               </label>

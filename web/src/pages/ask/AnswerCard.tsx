@@ -64,9 +64,7 @@ export function AnswerCard({ run, label, open, onOpen, onAgain }: AnswerCardProp
         {(answer || state === "stopped") && (
           <div class="row wrap answer-actions">
             {answer && text && (
-              <Button kind="quiet" icon="copy" onClick={() => copy(answer)}>
-                {words.copy}
-              </Button>
+              <Button label={words.copy} kind="quiet" icon="copy" onClick={() => copy(answer)} />
             )}
             <IconButton icon="refresh" label={words.again} onClick={onAgain} />
           </div>

@@ -24,7 +24,7 @@ export function AnswerText({ text, isQuoted = false, marks = NONE }: AnswerTextP
   const blocks = useMemo(() => splitBlocks(text), [text]);
   return (
     <MarksOf.Provider value={marks}>
-      <div class="prose stack answer-text">
+      <div class="serif prose stack answer-text">
         {blocks.map((block, index) => (
           <Block key={index} text={block} isQuoted={isQuoted} />
         ))}

@@ -28,9 +28,11 @@ export function Guide({ details, onAsk }: GuideProps) {
         icon="ask"
         title={t.value.documents.none}
         actions={
-          <Button kind="main" onClick={() => go(linkTo("library"))}>
-            {t.value.documents.toLibrary}
-          </Button>
+          <Button
+            label={t.value.documents.toLibrary}
+            kind="main"
+            onClick={() => go(linkTo("library"))}
+          />
         }
       >
         <p>{words.startEmpty}</p>
@@ -78,13 +80,7 @@ function Part({ title, lines }: { title: string; lines: readonly Line[] }) {
         const [start = 0, end = 0] = span;
         return (
           <p key={`${document} ${start}`}>
-            <button
-              type="button"
-              class="link-button"
-              onClick={() => openPlace({ document, start, end })}
-            >
-              {name}
-            </button>{" "}
+            <Button kind="link" label={name} onClick={() => openPlace({ document, start, end })} />{" "}
             <span class="muted">{sentence}</span>
           </p>
         );

@@ -1,5 +1,5 @@
 import { Button, IconButton } from "../../components/Button";
-import { Waiting } from "../../components/ErrorState";
+import { Pending } from "../../components/ErrorState";
 import { Menu } from "../../components/Menu";
 import { moment, t } from "../../i18n";
 import { useCall } from "../../state/calls";
@@ -32,20 +32,18 @@ function Threads({ onOpen }: { onOpen: () => void }) {
       <div class="row between">
         <h2>{words.history}</h2>
         {threads.length > 0 && (
-          <Button kind="quiet" onClick={() => forget()}>
-            {words.forgetAll}
-          </Button>
+          <Button label={words.forgetAll} kind="quiet" onClick={() => forget()} />
         )}
       </div>
-      <Waiting of={loaded} />
+      <Pending of={loaded} />
       {loaded.data && (
         <p class="small faint">{threads.length > 0 ? words.historyNote : words.noHistory}</p>
       )}
-      <ul>
+      <ul class="ruled">
         {threads.map(({ id, title, turns, updated }) => (
           <li key={id} class="row top">
-            <a class="grow" href={linkTo("ask", { thread: id })} onClick={onOpen}>
-              <span class="cut">{title}</span>
+            <a class="name grow" href={linkTo("ask", { thread: id })} onClick={onOpen}>
+              <span class="clamp">{title}</span>
               <span class="small faint">
                 {words.turns(turns)} · {moment(updated)}
               </span>

@@ -17,7 +17,7 @@ export function How({ run }: { run: Run }) {
   if (!answer) return null;
   return (
     <details class="how small" onToggle={(event) => setOpen(event.currentTarget.open)}>
-      <summary>
+      <summary class="muted">
         <span>{t.value.ask.how.title}</span> &emsp;{" "}
         <span class="faint">{sayCost(answer, run)}</span>
       </summary>

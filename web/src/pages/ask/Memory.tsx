@@ -58,12 +58,8 @@ function OfferCard({ here, offer }: { here: string; offer: Offer }) {
       <Facts facts={offer.facts} ended={offer.ended} />
       {state === "open" && (
         <span class="row">
-          <Button kind="main" onClick={() => settle(true)}>
-            {words.remember}
-          </Button>
-          <Button kind="quiet" onClick={() => settle(false)}>
-            {words.notNow}
-          </Button>
+          <Button label={words.remember} kind="main" onClick={() => settle(true)} />
+          <Button label={words.notNow} kind="quiet" onClick={() => settle(false)} />
         </span>
       )}
     </section>
@@ -122,16 +118,14 @@ export function MemoryPanel() {
       <div class="row between">
         <h2 id="memory-title">{words.facts}</h2>
         {mayWrite.value && (
-          <Button kind="quiet" onClick={() => setAsking(true)}>
-            {words.forgetAll}
-          </Button>
+          <Button label={words.forgetAll} kind="quiet" onClick={() => setAsking(true)} />
         )}
       </div>
       <p class="small faint">{words.note}</p>
-      <ul>
+      <ul class="ruled">
         {facts.map((fact) => (
           <li key={fact.id} class="row top">
-            <span class="grow cut">
+            <span class="grow clamp">
               {fact.sentence} <Times fact={fact} />
             </span>
             {mayWrite.value && (

@@ -16,9 +16,7 @@ export function Offers({ label, questions, onAsk }: OffersProps) {
     <ul class="related stack tight" aria-label={label}>
       {questions.slice(0, MOST).map(({ question }) => (
         <li key={question}>
-          <Button kind="quiet" icon="further" onClick={() => onAsk(question)}>
-            {question}
-          </Button>
+          <Button label={question} kind="quiet" icon="further" onClick={() => onAsk(question)} />
         </li>
       ))}
     </ul>

@@ -47,7 +47,7 @@ export function PassageTable({ runs }: { runs: readonly Run[] }) {
           cell: ({ hit }) => (
             <>
               <a {...linkOf(hit)}>{hit.title || hit.document}</a>
-              <p class="small faint cut">{plainText(hit.text)}</p>
+              <p class="small faint clamp">{plainText(hit.text)}</p>
             </>
           ),
         },

@@ -79,13 +79,12 @@ export function QuestionBox(props: QuestionBoxProps) {
         <div class="row wrap question-ways">
           {way.compared.length > 1 ? (
             <Button
+              label={way.compared.map(sayRetriever).join(" · ")}
               kind="quiet"
               icon="close"
               title={words.stopComparing}
               onClick={() => change({ compared: [] })}
-            >
-              {way.compared.map(sayRetriever).join(" · ")}
-            </Button>
+            />
           ) : (
             <Select
               label={words.how.searchBy}
@@ -100,19 +99,25 @@ export function QuestionBox(props: QuestionBoxProps) {
             isOpen={isFiltering}
             onClick={() => setFiltering(!isFiltering)}
           />
-          <Button kind="quiet" icon="more" onClick={() => setAdvanced(true)}>
-            {words.advanced}
-          </Button>
+          <Button
+            label={words.advanced}
+            kind="quiet"
+            icon="more"
+            onClick={() => setAdvanced(true)}
+          />
           <span class="grow" />
           {isRunning ? (
             // Keys: else the pressed button became the one that sends, and asked again.
-            <Button key="stop" icon="stop" onClick={onStop}>
-              {words.stop}
-            </Button>
+            <Button label={words.stop} key="stop" icon="stop" onClick={onStop} />
           ) : (
-            <Button key="ask" kind="main" type="submit" icon="send" disabled={!text.trim()}>
-              {words.ask}
-            </Button>
+            <Button
+              label={words.ask}
+              key="ask"
+              kind="main"
+              type="submit"
+              icon="send"
+              disabled={!text.trim()}
+            />
           )}
         </div>
         {isFiltering && (

@@ -106,10 +106,8 @@ function Understood({ run, isFollowUp, onAsk }: UnderstoodProps) {
           ref={focusField}
           onInput={(event) => setDraft(event.currentTarget.value)}
         />
-        <Button type="submit">{words.ask}</Button>
-        <Button kind="quiet" onClick={() => setDraft(null)}>
-          {t.value.common.cancel}
-        </Button>
+        <Button label={words.ask} type="submit" />
+        <Button label={t.value.common.cancel} kind="quiet" onClick={() => setDraft(null)} />
       </form>
     );
   const isShown = understood && (isFollowUp || edited);
@@ -119,9 +117,12 @@ function Understood({ run, isFollowUp, onAsk }: UnderstoodProps) {
       {isShown && (
         <>
           <span>{words.understood(understood)}</span>
-          <Button kind="quiet" title={words.editQuestion} onClick={() => setDraft(understood)}>
-            {words.edit}
-          </Button>
+          <Button
+            label={words.edit}
+            kind="quiet"
+            title={words.editQuestion}
+            onClick={() => setDraft(understood)}
+          />
         </>
       )}
       {only && <span class="tag">{words.fromChosen}</span>}
@@ -145,9 +146,11 @@ function Partial({ onAgain }: { onAgain: () => void }) {
       {waits ? (
         <span class="tag">{words.waiting}</span>
       ) : (
-        <Button icon="refresh" onClick={() => (reads ? setWaits(true) : onAgain())}>
-          {reads ? words.againWhenReady : words.again}
-        </Button>
+        <Button
+          label={reads ? words.againWhenReady : words.again}
+          icon="refresh"
+          onClick={() => (reads ? setWaits(true) : onAgain())}
+        />
       )}
     </p>
   );

@@ -24,17 +24,16 @@ export function Actions({ details, contents, isUnderlined }: ActionsProps) {
   useShortcuts([{ keys: "u", label: words.underline, run: underline }]);
   return (
     <>
-      <Button icon="underline" pressed={isUnderlined} onClick={underline}>
-        {words.underline}
-      </Button>
+      <Button label={words.underline} icon="underline" pressed={isUnderlined} onClick={underline} />
       {mayWrite.value && (
         <>
-          <Button icon="refresh" onClick={() => lookAgain(details.uri)}>
-            {words.reindex}
-          </Button>
-          <Button icon="delete" kind="danger" onClick={() => setLeaving(true)}>
-            {words.remove}
-          </Button>
+          <Button label={words.reindex} icon="refresh" onClick={() => lookAgain(details.uri)} />
+          <Button
+            label={words.remove}
+            icon="delete"
+            kind="danger"
+            onClick={() => setLeaving(true)}
+          />
         </>
       )}
       {isLeaving && (

@@ -1,11 +1,11 @@
-import { Waiting } from "../../components/ErrorState";
+import { Pending } from "../../components/ErrorState";
 import type { Contents, Read } from "../../components/reader/document";
 import { count, t } from "../../i18n";
 import type { Loaded } from "../../state/loading";
 import { linkTo } from "../../state/location";
 import { sayRelation } from "../graph/words";
+import { Entries } from "./Entries";
 import { Links } from "./Links";
-import { More } from "./More";
 
 /** What the graph has from a document: links, things and relations. */
 export function ContentsPanel({ read, contents }: { read: Read; contents: Loaded<Contents> }) {
@@ -15,7 +15,7 @@ export function ContentsPanel({ read, contents }: { read: Read; contents: Loaded
   return (
     <section class="contents stack" aria-labelledby="contents-title">
       <h2 id="contents-title">{words.contents}</h2>
-      <Waiting of={contents} lines={5} />
+      <Pending of={contents} lines={5} />
       {data && !contents.error && (
         <>
           <p class="small muted">
@@ -26,13 +26,13 @@ export function ContentsPanel({ read, contents }: { read: Read; contents: Loaded
             )}
           </p>
           <Links read={read} contents={data} />
-          <More
+          <Entries
             title={words.things}
             items={data.things}
             keyOf={({ id }) => id}
             row={(thing) => <Thing thing={thing} document={read.details.id} />}
           />
-          <More
+          <Entries
             title={words.relations}
             items={data.relations}
             keyOf={({ source, relation, target }) => `${source} ${relation} ${target}`}

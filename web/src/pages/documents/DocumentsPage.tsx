@@ -1,6 +1,6 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { Empty } from "../../components/Empty";
-import { Waiting } from "../../components/ErrorState";
+import { Pending } from "../../components/ErrorState";
 import { Icon } from "../../components/Icon";
 import { PageHead } from "../../components/PageHead";
 import { endOfLine, loadDocument, nameOf } from "../../components/reader/document";
@@ -51,7 +51,7 @@ function DocumentView({ id }: { id: string }) {
     return (
       <>
         <Back />
-        <Waiting of={read} lines={10} />
+        <Pending of={read} lines={10} />
       </>
     );
   }

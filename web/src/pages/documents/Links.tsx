@@ -5,7 +5,7 @@ import { SmallGraph } from "../../components/graph/SmallGraph";
 import { type Contents, nameOf, type Read } from "../../components/reader/document";
 import { count, t } from "../../i18n";
 import { go, linkTo } from "../../state/location";
-import { More } from "./More";
+import { Entries } from "./Entries";
 
 /** Documents in the drawing that this one links to, and as many that link to it. */
 const DRAWN = 8;
@@ -42,7 +42,7 @@ export function Links({ read, contents }: { read: Read; contents: Contents }) {
   return (
     <>
       {lists.map(([title, linked]) => (
-        <More
+        <Entries
           key={title}
           title={title}
           items={linked}
@@ -54,9 +54,7 @@ export function Links({ read, contents }: { read: Read; contents: Contents }) {
           )}
         />
       ))}
-      <Button icon="graph" onClick={() => setDrawn(true)}>
-        {words.drawLinks}
-      </Button>
+      <Button label={words.drawLinks} icon="graph" onClick={() => setDrawn(true)} />
       {isDrawn && (
         <Dialog title={words.drawLinks} onClose={() => setDrawn(false)}>
           <SmallGraph

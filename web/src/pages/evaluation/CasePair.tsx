@@ -1,6 +1,6 @@
 import { useEffect, useRef } from "preact/hooks";
 import type { Shapes } from "../../api/client";
-import { Waiting } from "../../components/ErrorState";
+import { Pending } from "../../components/ErrorState";
 import { Icon } from "../../components/Icon";
 import { duration, percent, t } from "../../i18n";
 import { useCall } from "../../state/calls";
@@ -31,7 +31,7 @@ export function CasePair({ first, second, question }: CasePairProps) {
   useEffect(() => {
     if (isThere) box.current?.scrollIntoView({ block: "nearest" });
   }, [isThere]);
-  if (!isThere) return <Waiting of={one.data ? other : one} />;
+  if (!isThere) return <Pending of={one.data ? other : one} />;
   const cases = [one, other].map(({ data }) => data?.cases[0]);
   const asked = cases.find(Boolean);
   if (!asked) return <p class="muted">{words.gone}</p>;

@@ -1,5 +1,5 @@
 import type { Shapes } from "../../api/client";
-import { Waiting } from "../../components/ErrorState";
+import { Pending } from "../../components/ErrorState";
 import { optionsOf, Select } from "../../components/Select";
 import { Table } from "../../components/Table";
 import { count, decimal, t } from "../../i18n";
@@ -45,7 +45,7 @@ export function Comparison({ runs, first, second, metric, question }: Comparison
           <SideChoice runs={runs} name="b" label={words.second} value={second} />
         </div>
       </div>
-      <Waiting of={loaded} />
+      <Pending of={loaded} />
       {found && (
         <div class="stack loose">
           <Metrics found={found} />

@@ -1,7 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { Button } from "../../components/Button";
 import { Empty } from "../../components/Empty";
-import { Waiting } from "../../components/ErrorState";
+import { Pending } from "../../components/ErrorState";
 import { PageHead } from "../../components/PageHead";
 import { t } from "../../i18n";
 import { useCall } from "../../state/calls";
@@ -33,9 +33,7 @@ export default function EvaluationPage() {
     if (isOutdated) loaded.reload();
   }, [isOutdated, known]);
   const begin = mayWrite.value && (
-    <Button kind="main" icon="plus" onClick={() => setStarting(true)}>
-      {words.start}
-    </Button>
+    <Button label={words.start} kind="main" icon="plus" onClick={() => setStarting(true)} />
   );
   return (
     <>
@@ -43,7 +41,7 @@ export default function EvaluationPage() {
         {words.about}
       </PageHead>
       <div class="stack">
-        <Waiting of={loaded} lines={5} />
+        <Pending of={loaded} lines={5} />
         {loaded.data && runs.length === 0 && (
           <Empty icon="evaluation" title={words.none} actions={begin}>
             <p>{mayWrite.value ? words.noneFix : words.noneRead}</p>

@@ -121,9 +121,12 @@ function State({ run, reload }: { run: Run; reload: () => void }) {
       </span>
       {isOpen && <Progress done={done} total={total} label={words.progress} />}
       {mayWrite.value && mayAct && (
-        <Button kind="quiet" icon={isOpen ? "stop" : "refresh"} onClick={change}>
-          {isOpen ? t.value.common.cancel : words.goOn}
-        </Button>
+        <Button
+          label={isOpen ? t.value.common.cancel : words.goOn}
+          kind="quiet"
+          icon={isOpen ? "stop" : "refresh"}
+          onClick={change}
+        />
       )}
     </span>
   );

@@ -64,7 +64,8 @@ export function Scatter({ points, description, xLabel, yLabel, writeX, writeY }:
   const spots = points.map(({ label: text, ...point }) => {
     return { text, x: x(point.x), y: y(point.y), radius: RADIUS };
   });
-  const labels = [...placeLabels(spots, measureText, [...taken, ...walls])];
+  const placed = placeLabels(spots, measureText, [...taken, ...walls]);
+  const labels = [...placed].filter((label) => label !== null);
   return (
     <div ref={box}>
       <svg class="plot" width={width} height={HEIGHT} role="img" aria-label={description}>

@@ -2,7 +2,7 @@ import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { Button } from "../../components/Button";
 import { Dialog } from "../../components/Dialog";
-import { ErrorState, Waiting } from "../../components/ErrorState";
+import { ErrorState, Pending } from "../../components/ErrorState";
 import { Check, Choice } from "../../components/Fields";
 import { FilterForm, FilterToggle } from "../../components/filters/FilterForm";
 import { Field, optionsOf } from "../../components/Select";
@@ -116,12 +116,15 @@ export function StartRun({ runs, onStarted, onClose }: StartRunProps) {
         </Field>
         {error !== null && <ErrorState error={error} />}
         <footer class="row end">
-          <Button kind="quiet" onClick={onClose}>
-            {t.value.common.cancel}
-          </Button>
-          <Button kind="main" type="submit" icon="play" busy={isStarting} disabled={!hasRetrievers}>
-            {words.run}
-          </Button>
+          <Button label={t.value.common.cancel} kind="quiet" onClick={onClose} />
+          <Button
+            label={words.run}
+            kind="main"
+            type="submit"
+            icon="play"
+            busy={isStarting}
+            disabled={!hasRetrievers}
+          />
         </footer>
       </form>
     </Dialog>
@@ -157,7 +160,7 @@ function Retrievers() {
     <div class="stack">
       <fieldset>
         <legend class="small muted">{words.retrievers}</legend>
-        <Waiting of={loaded} />
+        <Pending of={loaded} />
         <div class="retriever-list">
           {ways.map(({ name, summary, needs_model }) => (
             <label key={name} class="row" title={summary}>

@@ -1,81 +1,58 @@
 import { useEffect, useState } from "preact/hooks";
-import { api, take } from "../../api/client";
 import { Button } from "../../components/Button";
 import { Empty } from "../../components/Empty";
-import { ErrorState } from "../../components/ErrorState";
-import { Icon } from "../../components/Icon";
-import { Skeleton } from "../../components/Progress";
+import { Pending } from "../../components/ErrorState";
+import { SearchField } from "../../components/Fields";
 import { Reader } from "../../components/reader/Reader";
 import { t } from "../../i18n";
 import { useShortcuts } from "../../state/keys";
-import { useLoaded } from "../../state/loading";
-import { asked, setQuery, workspace } from "../../state/location";
-import { mayWrite, revision } from "../../state/workspaces";
+import { asked, setQuery } from "../../state/location";
+import { mayWrite } from "../../state/workspaces";
 import "./communities.css";
 import { buildCommunities } from "./Legend";
 import { Report } from "./Report";
-import { MOST_SHOWN, Tree } from "./Tree";
-
-const NONE = { communities: [], total: 0, levels: [], is_current: true };
+import { Tree, useCommunities } from "./Tree";
 
 /** What the documents are about: a tree of communities, and the report of the one that is chosen. */
 export function Communities() {
-  const here = workspace.value;
   const words = t.value.communities;
   const about = asked("about");
   const chosen = asked("c");
-  const listed = useLoaded(
-    `${here} ${about} ${revision.value}`,
-    (signal) =>
-      take(
-        api.GET("/api/v1/workspaces/{workspace}/communities", {
-          params: {
-            path: { workspace: here },
-            query: about
-              ? { about, limit: MOST_SHOWN, members: 3 }
-              : { level: 0, limit: MOST_SHOWN, members: 3 },
-          },
-          signal,
-        }),
-      ),
-    { keepsOld: true },
-  );
+  const listed = useCommunities(about ? { about } : { level: 0 });
   useShortcuts([
     { keys: "/", label: words.search, run: () => document.getElementById("about")?.focus() },
   ]);
-  const place = readPlace();
-  const { communities, total, levels, is_current: isCurrent } = listed.data ?? NONE;
-  if (listed.error) return <ErrorState error={listed.error} retry={listed.reload} />;
-  if (!listed.data) return <Skeleton label={t.value.common.loading} lines={8} />;
+  if (listed.error || !listed.data) return <Pending of={listed} lines={8} />;
+  const { communities, total, levels, is_current: isCurrent } = listed.data;
+  const build = (label: string) =>
+    mayWrite.value && (
+      <Button
+        label={label}
+        kind={total ? "quiet" : "main"}
+        icon="refresh"
+        onClick={buildCommunities}
+      />
+    );
   if (!about && total === 0)
     return (
       <Empty
         icon="communities"
         title={words.none}
-        actions={
-          mayWrite.value && (
-            <Button kind="main" icon="communities" onClick={buildCommunities}>
-              {words.find}
-            </Button>
-          )
-        }
+        actions={build(t.value.jobs.kinds.communities ?? "")}
       >
         <p>{words.noneFix}</p>
       </Empty>
     );
   const shown = chosen || (communities[0]?.id ?? "");
+  const place = readPlace();
   return (
     <div class={place ? "communities reading" : "communities"}>
-      <div class={chosen ? "community-side has-choice" : "community-side"}>
+      <div class={chosen ? "stack community-side has-choice" : "stack community-side"}>
         <Search about={about} />
         <p class="row wrap small muted">
           <span>{about ? words.matching(total) : words.topmost(total, levels.length)}</span>
           {!isCurrent && <span class="tag warn">{words.outdated}</span>}
-          {mayWrite.value && (
-            <Button kind="quiet" icon="refresh" onClick={buildCommunities}>
-              {words.refresh}
-            </Button>
-          )}
+          {build(words.refresh)}
         </p>
         {communities.length === 0 ? (
           <p class="muted">{words.noMatch}</p>
@@ -87,13 +64,12 @@ export function Communities() {
         <div class={chosen ? "community-report chosen" : "community-report"}>
           {chosen && (
             <Button
+              label={words.back}
               kind="quiet"
               icon="left"
               class="narrow-only"
               onClick={() => setQuery({ c: null })}
-            >
-              {words.back}
-            </Button>
+            />
           )}
           <Report key={shown} id={shown} />
         </div>
@@ -108,28 +84,23 @@ export function Communities() {
 }
 
 function Search({ about }: { about: string }) {
-  const words = t.value.communities;
   const [text, setText] = useState(about);
   useEffect(() => setText(about), [about]);
   return (
     <search>
       <form
-        class="search-in"
         onSubmit={(event) => {
           event.preventDefault();
           setQuery({ about: text.trim(), c: null, at: null });
         }}
       >
-        <Icon name="search" />
-        <input
+        <SearchField
           id="about"
-          type="search"
-          aria-label={words.search}
-          placeholder={words.search}
-          value={text}
-          onInput={(event) => {
-            setText(event.currentTarget.value);
-            if (event.currentTarget.value === "" && about) setQuery({ about: null, c: null });
+          label={t.value.communities.search}
+          text={text}
+          onText={(next) => {
+            setText(next);
+            if (next === "" && about) setQuery({ about: null, c: null });
           }}
         />
       </form>

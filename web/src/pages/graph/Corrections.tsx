@@ -1,71 +1,69 @@
 import { signal } from "@preact/signals";
 import { useState } from "preact/hooks";
-import { api, type Shapes, take } from "../../api/client";
+import type { Shapes } from "../../api/client";
 import { Button } from "../../components/Button";
-import { Dialog } from "../../components/Dialog";
-import { ErrorState } from "../../components/ErrorState";
+import { Confirm, Dialog } from "../../components/Dialog";
+import { Pending } from "../../components/ErrorState";
+import { TextField } from "../../components/Fields";
 import { sayType } from "../../components/graph/types";
-import { Menu } from "../../components/Menu";
-import { Skeleton } from "../../components/Progress";
-import { moment, t } from "../../i18n";
+import { Menu, MenuList } from "../../components/Menu";
+import { type Messages, moment, t } from "../../i18n";
 import { say } from "../../i18n/say";
 import { announce } from "../../state/announcements";
-import { useLoaded } from "../../state/loading";
-import { workspace } from "../../state/location";
+import { call, useCall } from "../../state/calls";
+import { set } from "../../state/set";
 import { mayWrite, revision } from "../../state/workspaces";
 import { ask } from "./asked";
 import { Search } from "./Search";
 import { sayRelation } from "./words";
 
 type Details = Shapes["EntityDetails"];
-
-/** What is corrected; entities are given by their ids. */
-export type Change = Pick<Correction, "entity"> & { kind: Kind } & Partial<
-    Pick<Correction, "other" | "relation" | "name" | "type">
-  >;
-
 type Correction = Shapes["CorrectionShape"];
-type Kind = (typeof KINDS)[number];
+type Values = Record<"name" | "type" | "relation" | "other", string>;
+type Kind = keyof typeof KINDS;
+/** Those that ask in a dialog. */
+type Asked = keyof Messages["graph"]["kindTitles"];
 
-const KINDS = [
-  "rename",
-  "merge",
-  "split",
-  "retype",
-  "hide",
-  "add_relation",
-  "remove_relation",
-  "pin",
-] as const;
-
-const ALL = "/api/v1/workspaces/{workspace}/corrections";
-const ONE = "/api/v1/workspaces/{workspace}/corrections/{correction}";
+/** What each correction needs to know beside its entity; entities are given by their ids. */
+const KINDS = {
+  rename: ["name"],
+  merge: ["other"],
+  split: ["other"],
+  retype: ["type"],
+  hide: [],
+  add_relation: ["relation", "other"],
+  pin: [],
+  remove_relation: ["relation", "other"],
+} satisfies Record<string, (keyof Values)[]>;
 
 /** Whether the list of corrections is open. */
 export const isListOpen = signal(false);
 
 /** Make a correction, and show the graph as it is then. Throws ApiError. */
-export async function correct(change: Change): Promise<void> {
-  const body = { other: "", relation: "", name: "", type: "", ...change };
-  await take(api.POST(ALL, { params: { path: { workspace: workspace.value } }, body }));
+export async function correct(
+  kind: Kind,
+  entity: string,
+  values: Partial<Values> = {},
+): Promise<void> {
+  const body = { kind, entity, name: "", type: "", relation: "", other: "", ...values };
+  await call("post", "/corrections", { body });
   revision.value += 1;
   announce(t.value.graph.corrected);
-  if (change.kind === "hide") ask({ focus: null });
+  if (kind === "hide") ask({ focus: null });
 }
 
 async function undo(correction: string): Promise<void> {
-  const path = { workspace: workspace.value, correction };
-  await take(api.DELETE(ONE, { params: { path } }));
+  await call("delete", "/corrections/{correction}", { correction });
   revision.value += 1;
   announce(t.value.graph.undone);
 }
 
 /** The corrections of one entity. */
 export function CorrectionMenu({ entity }: { entity: Details }) {
-  const [kind, setKind] = useState<Kind | null>(null);
+  const [kind, setKind] = useState<Asked | null>(null);
   const words = t.value.graph;
   if (!mayWrite.value) return null;
-  const offered = KINDS.filter(
+  const offered = (Object.keys(KINDS) as Kind[]).filter(
     (name) => name !== "remove_relation" && (name !== "split" || entity.names.length > 0),
   );
   return (
@@ -74,32 +72,17 @@ export function CorrectionMenu({ entity }: { entity: Details }) {
         label={words.correct}
         side="right"
         content={(close) => (
-          <div class="menu-list">
-            {offered.map((name) => (
-              <Button
-                key={name}
-                kind="quiet"
-                onClick={async () => {
-                  close();
-                  if (name === "hide" || name === "pin")
-                    await correct({ kind: name, entity: entity.id });
-                  else setKind(name);
-                }}
-              >
-                {words.kinds[name]}
-              </Button>
-            ))}
-            <Button
-              kind="quiet"
-              class="menu-rule"
-              onClick={() => {
-                close();
-                isListOpen.value = true;
-              }}
-            >
-              {words.corrections}
-            </Button>
-          </div>
+          <MenuList
+            close={close}
+            items={[
+              ...offered.map((name) => {
+                const isAsked = name in words.kindTitles;
+                const run = () => (isAsked ? setKind(name as Asked) : correct(name, entity.id));
+                return { label: words.kinds[name], run };
+              }),
+              { label: words.corrections, run: () => set(isListOpen, true), isRuled: true },
+            ]}
+          />
         )}
       >
         <span>{words.correct}</span>
@@ -110,104 +93,80 @@ export function CorrectionMenu({ entity }: { entity: Details }) {
 }
 
 interface CorrectionDialogProps {
-  kind: Kind;
+  kind: Asked;
   entity: Details;
   onClose: () => void;
 }
 
 function CorrectionDialog({ kind, entity, onClose }: CorrectionDialogProps) {
   const words = t.value.graph;
-  const [text, setText] = useState(
-    kind === "rename" ? entity.name : kind === "retype" ? entity.type : "",
-  );
-  const [other, setOther] = useState(kind === "split" ? (entity.names[0] ?? "") : "");
-  const needsText = kind === "rename" || kind === "retype" || kind === "add_relation";
-  const needsOther = kind === "merge" || kind === "split" || kind === "add_relation";
-  const isReady = (!needsText || text.trim() !== "") && (!needsOther || other !== "");
-  const field = kind === "rename" ? "name" : kind === "retype" ? "type" : "relation";
-  const save = async () => {
-    await correct({
-      kind,
-      entity: entity.id,
-      ...(needsText ? { [field]: text.trim() } : {}),
-      ...(needsOther ? { other } : {}),
-    });
-    onClose();
-  };
+  const { names } = entity;
+  const isSplit = kind === "split";
+  const [values, setValues] = useState<Values>({
+    name: entity.name,
+    type: entity.type,
+    relation: "",
+    other: (isSplit && names[0]) || "",
+  });
+  const given = KINDS[kind].map((field) => [field, values[field].trim()] as const);
+  const set = (field: keyof Values) => (value: string) => setValues({ ...values, [field]: value });
   return (
-    <Dialog
+    <Confirm
       class="narrow"
       title={words.kindTitles[kind](entity.name)}
+      action={words.kinds[kind].replace("…", "")}
+      kind="main"
+      isReady={given.every(([, value]) => value)}
+      onConfirm={() => correct(kind, entity.id, Object.fromEntries(given))}
       onClose={onClose}
-      actions={
-        <>
-          <Button kind="quiet" onClick={onClose}>
-            {t.value.common.cancel}
-          </Button>
-          <Button kind="main" disabled={!isReady} onClick={save}>
-            {words.kinds[kind].replace("…", "")}
-          </Button>
-        </>
-      }
     >
-      <div class="stack">
-        {needsText && (
-          <label class="field">
-            <span>{words.fields[field]}</span>
-            <input
-              type="text"
-              value={text}
-              {...(kind === "retype" ? { list: "entity-types" } : {})}
-              onInput={(event) => setText(event.currentTarget.value)}
-            />
-          </label>
-        )}
-        {kind === "retype" && (
-          <datalist id="entity-types">
-            {Object.keys(words.typeNames).map((type) => (
-              <option key={type} value={type}>
-                {sayType(type)}
-              </option>
-            ))}
-          </datalist>
-        )}
-        {kind === "split" && (
-          <label class="field">
+      {given.map(([field]) =>
+        field !== "other" ? (
+          <TextField
+            key={field}
+            label={words.fields[field]}
+            value={values[field]}
+            {...(field === "type" ? { list: "entity-types" } : {})}
+            onInput={set(field)}
+          />
+        ) : isSplit ? (
+          <label key={field} class="field">
             <span>{words.splitOff}</span>
-            <select value={other} onChange={(event) => setOther(event.currentTarget.value)}>
-              {entity.names.map((name) => (
+            <select
+              value={values.other}
+              onChange={(event) => set("other")(event.currentTarget.value)}
+            >
+              {names.map((name) => (
                 <option key={name}>{name}</option>
               ))}
             </select>
           </label>
-        )}
-        {needsOther && kind !== "split" && (
-          <Search label={words.otherEntity} onChoose={(id) => setOther(id)} />
-        )}
-        <p class="small muted">{words.correctionNote}</p>
-      </div>
-    </Dialog>
+        ) : (
+          <Search key={field} label={words.otherEntity} onChoose={set("other")} />
+        ),
+      )}
+      <datalist id="entity-types">
+        {Object.keys(words.typeNames).map((type) => (
+          <option key={type} value={type}>
+            {sayType(type)}
+          </option>
+        ))}
+      </datalist>
+      <p class="small muted">{words.correctionNote}</p>
+    </Confirm>
   );
 }
 
 /** All corrections, the newest first, each with a way to undo it. */
 export function CorrectionList() {
   const words = t.value.graph;
-  const found = useLoaded(`${workspace.value}\n${revision.value}`, (aborted) =>
-    take(api.GET(ALL, { params: { path: { workspace: workspace.value } }, signal: aborted })),
-  );
+  const found = useCall("get", "/corrections", {});
   const corrections = found.data?.corrections ?? [];
   return (
-    <Dialog
-      title={words.corrections}
-      onClose={() => {
-        isListOpen.value = false;
-      }}
-    >
-      {found.error && <ErrorState error={found.error} retry={found.reload} />}
-      {found.isLoading && <Skeleton label={t.value.common.loading} lines={3} />}
+    <Dialog title={words.corrections} onClose={() => set(isListOpen, false)}>
+      <Pending of={found} />
       {found.data && corrections.length === 0 && <p class="muted">{words.noCorrections}</p>}
-      <ul class="corrections">
+      <ul class="corrections stack tight">
         {corrections.map((correction) => (
           <li key={correction.id} class="row between">
             <span>
@@ -218,7 +177,7 @@ export function CorrectionList() {
               </span>
               {!correction.applied && <span class="small warn-text"> {say(correction.note)}</span>}
             </span>
-            {mayWrite.value && <Button onClick={() => undo(correction.id)}>{words.undo}</Button>}
+            {mayWrite.value && <Button label={words.undo} onClick={() => undo(correction.id)} />}
           </li>
         ))}
       </ul>
@@ -227,7 +186,6 @@ export function CorrectionList() {
 }
 
 function tell({ kind, entity, other, relation, name, type }: Correction): string {
-  const words = t.value.graph;
   const relates = [entity, sayRelation(relation), other].join(" ");
   const what: Record<string, string> = {
     rename: `${entity} → ${name}`,
@@ -237,6 +195,5 @@ function tell({ kind, entity, other, relation, name, type }: Correction): string
     add_relation: relates,
     remove_relation: relates,
   };
-  const label = words.kinds[kind as Kind].replace("…", "");
-  return `${label}: ${what[kind] ?? entity}`;
+  return `${t.value.graph.kinds[kind as Kind].replace("…", "")}: ${what[kind] ?? entity}`;
 }

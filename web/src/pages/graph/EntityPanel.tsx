@@ -1,15 +1,16 @@
 import { useEffect, useState } from "preact/hooks";
-import { api, type Shapes, take } from "../../api/client";
+import type { Shapes } from "../../api/client";
 import { Button, IconButton } from "../../components/Button";
-import { ErrorState } from "../../components/ErrorState";
+import { Pending } from "../../components/ErrorState";
+import { Check } from "../../components/Fields";
 import { sayType, TypeIcon } from "../../components/graph/types";
-import { Skeleton } from "../../components/Progress";
 import { plainText } from "../../components/plain";
+import { More, Section } from "../../components/Section";
 import { SourceCard } from "../../components/SourceCard";
 import { count, t } from "../../i18n";
-import { useLoaded } from "../../state/loading";
-import { linkTo, workspace } from "../../state/location";
-import { mayWrite, revision } from "../../state/workspaces";
+import { useCall } from "../../state/calls";
+import { linkTo } from "../../state/location";
+import { mayWrite } from "../../state/workspaces";
 import { ask, asked, NOT_LOCAL } from "./asked";
 import { CorrectionMenu, correct } from "./Corrections";
 import { cutAround } from "./cutting";
@@ -34,34 +35,20 @@ const MOST_SOURCES = 50;
 /** All about one entity: what the documents state of it, each fact with its sentence, and where. */
 export function EntityPanel(props: EntityPanelProps) {
   const [sources, setSources] = useState(FIRST_SOURCES);
-  const wanted = [workspace.value, props.id, sources, revision.value].join("\n");
-  const found = useLoaded(
-    wanted,
-    (signal) =>
-      take(
-        api.GET("/api/v1/workspaces/{workspace}/graph/entities/{entity}", {
-          params: {
-            path: { workspace: workspace.value, entity: props.id },
-            query: { relations: 200, sources },
-          },
-          signal,
-        }),
-      ),
-    { keepsOld: true },
-  );
+  const asked = { entity: props.id, query: { relations: 200, sources } };
+  const found = useCall("get", "/graph/entities/{entity}", asked, { keepsOld: true });
   const words = t.value.graph;
   const entity = found.data;
   const isMerged = entity && entity.id !== props.id;
   useEffect(() => {
     if (isMerged) ask({ focus: entity.id }, { replace: true });
   }, [isMerged]);
-  if (found.error) return <ErrorState error={found.error} retry={found.reload} />;
-  if (!entity) return <Skeleton label={t.value.common.loading} lines={6} />;
+  if (found.error || !entity) return <Pending of={found} lines={6} />;
   const stated = entity.relations.filter(({ relation }) => !isMutual(relation));
   const near = entity.relations.filter(({ relation }) => isMutual(relation));
   return (
     <div class="stack">
-      <header class="entity-head">
+      <header class="stack tight entity-head">
         <h2 class="break">{entity.name}</h2>
         <p class="small muted row wrap">
           {entity.type && (
@@ -70,39 +57,33 @@ export function EntityPanel(props: EntityPanelProps) {
               {sayType(entity.type)}
             </span>
           )}
-          <span>{words.passages(entity.sources_total)}</span>
+          <span>{t.value.common.passages(entity.sources_total)}</span>
         </p>
         {entity.names.length > 0 && (
           <p class="small muted break">{words.alsoNamed(entity.names.join(" · "))}</p>
         )}
       </header>
       <div class="row wrap">
-        <Button icon="plus" onClick={props.onExpand}>
-          {words.expand}
-        </Button>
+        <Button label={words.expand} icon="plus" onClick={props.onExpand} />
         {props.isExpanded && (
-          <Button icon="minus" onClick={props.onCollapse}>
-            {words.collapse}
-          </Button>
+          <Button label={words.collapse} icon="minus" onClick={props.onCollapse} />
         )}
-        <Button icon="route" onClick={() => ask({ from: props.id, path: 1, pick: null })}>
-          {words.pathTo}
-        </Button>
+        <Button
+          label={words.pathTo}
+          icon="route"
+          onClick={() => ask({ from: props.id, path: 1, pick: null })}
+        />
         <a class="button plain" href={linkTo("ask", { q: words.askAbout(entity.name) })}>
           {words.askThis}
         </a>
         <CorrectionMenu entity={entity} />
       </div>
       <Local />
-      {entity.description && <p class="entity-description">{entity.description}</p>}
-      <section>
-        <h3 class="panel-title">
-          {words.facts}
-          <span class="faint number">{count(stated.length)}</span>
-        </h3>
+      {entity.description && <p class="serif">{entity.description}</p>}
+      <Section title={words.facts} note={count(stated.length)}>
         {stated.length === 0 && <p class="small muted">{words.noRelations}</p>}
         <Facts entity={entity} rows={stated} onFocus={props.onFocus} />
-      </section>
+      </Section>
       {near.length > 0 && (
         <details>
           <summary class="panel-title">
@@ -113,8 +94,7 @@ export function EntityPanel(props: EntityPanelProps) {
         </details>
       )}
       {entity.communities.length > 0 && (
-        <section>
-          <h3 class="panel-title">{words.communities}</h3>
+        <Section title={words.communities}>
           <ul class="stack tight">
             {entity.communities.map(({ id, title }) => (
               <li key={id}>
@@ -122,7 +102,7 @@ export function EntityPanel(props: EntityPanelProps) {
               </li>
             ))}
           </ul>
-        </section>
+        </Section>
       )}
       <Sources
         entity={entity}
@@ -157,14 +137,11 @@ function Local() {
         </select>
       </label>
       {depth > 0 && (
-        <label class="row">
-          <input
-            type="checkbox"
-            checked={!hubs}
-            onChange={(event) => ask({ hubs: event.currentTarget.checked ? 0 : null })}
-          />
-          <span>{words.hideHubs}</span>
-        </label>
+        <Check
+          label={words.hideHubs}
+          isOn={!hubs}
+          onChange={(isHidden) => ask({ hubs: isHidden ? 0 : null })}
+        />
       )}
     </fieldset>
   );
@@ -182,51 +159,49 @@ function Facts({ entity, rows, onFocus }: FactsProps) {
   const shown = isWhole ? rows : rows.slice(0, FIRST_FACTS);
   return (
     <>
-      <ul class="fact-list">
-        {shown.map((row) => {
-          const other = (
-            <button type="button" class="link-button break" onClick={() => onFocus(row.other)}>
-              {row.other_name}
-            </button>
-          );
-          const relation = sayRelation(row.relation);
-          const far = { id: row.other, name: row.other_name };
-          const [source, target] = row.forward ? [entity, far] : [far, entity];
+      <ul class="fact-list stack tight">
+        {shown.map(({ relation, forward, other, other_name: name, stated }) => {
+          const label = sayRelation(relation);
+          const far = { id: other, name };
+          const [source, target] = forward ? [entity, far] : [far, entity];
+          const end = (of: typeof far) =>
+            of === far ? <EntityLink id={other} name={name} onFocus={onFocus} /> : entity.name;
           return (
-            <li key={`${row.relation} ${row.forward} ${row.other}`}>
+            <li key={`${relation} ${forward} ${other}`}>
               <p class="row between top">
                 <span>
-                  {row.forward ? entity.name : other} <span class="muted">{relation}</span>{" "}
-                  {row.forward ? other : entity.name}
+                  {end(source)} <span class="muted">{label}</span> {end(target)}
                 </span>
                 {mayWrite.value && (
                   <IconButton
                     icon="close"
                     class="tiny"
-                    label={words.removeRelation(source.name, relation, target.name)}
+                    label={words.removeRelation(source.name, label, target.name)}
                     onClick={() =>
-                      correct({
-                        kind: "remove_relation",
-                        entity: source.id,
-                        relation: row.relation,
-                        other: target.id,
-                      })
+                      correct("remove_relation", source.id, { relation, other: target.id })
                     }
                   />
                 )}
               </p>
-              <Quote stated={row.stated} />
+              <Quote stated={stated} />
             </li>
           );
         })}
       </ul>
-      {shown.length < rows.length && (
-        <Button kind="quiet" onClick={() => setWhole(true)}>
-          {t.value.common.more}
-        </Button>
-      )}
+      {shown.length < rows.length && <More onMore={() => setWhole(true)} />}
     </>
   );
+}
+
+interface EntityLinkProps {
+  id: string;
+  name: string;
+  onFocus: (id: string) => void;
+}
+
+/** The name of an entity, which leads to it. */
+export function EntityLink({ id, name, onFocus }: EntityLinkProps) {
+  return <Button kind="link" label={name} onClick={() => onFocus(id)} />;
 }
 
 /** The sentence that states a relation; it leads to its place. */
@@ -235,7 +210,7 @@ export function Quote({ stated }: { stated: Shapes["StatedShape"] | null | undef
   const [start = 0, end = 0] = stated.span;
   return (
     <a
-      class="quote small"
+      class="quote serif small"
       href={linkTo("documents", { doc: stated.document_id, start, end })}
       title={stated.title}
     >
@@ -244,28 +219,19 @@ export function Quote({ stated }: { stated: Shapes["StatedShape"] | null | undef
   );
 }
 
-interface SourcesProps {
-  entity: Details;
-  onMore: (() => void) | null;
-}
-
-function Sources({ entity, onMore }: SourcesProps) {
-  const words = t.value.graph;
+function Sources({ entity, onMore }: { entity: Details; onMore: (() => void) | null }) {
   const { sources, sources_total: total } = entity;
   return (
-    <section>
-      <h3 class="panel-title">
-        {words.sources}
-        <span class="faint number">{t.value.common.of(count(sources.length), count(total))}</span>
-      </h3>
+    <Section
+      title={t.value.graph.sources}
+      note={t.value.common.of(count(sources.length), count(total))}
+    >
       <div class="stack tight">
         {sources.map((source, index) => {
           const [from = 0] = source.span;
           const [start = from, end = from] = source.marks[0] ?? source.span;
-          const cut = cutAround(
-            source.text,
-            source.marks[0]?.map((offset) => offset - from),
-          );
+          const mark = source.marks[0]?.map((offset) => offset - from);
+          const cut = cutAround(source.text, mark);
           return (
             <SourceCard
               key={source.chunk_id}
@@ -280,11 +246,7 @@ function Sources({ entity, onMore }: SourcesProps) {
           );
         })}
       </div>
-      {sources.length < total && onMore && (
-        <Button kind="quiet" onClick={onMore}>
-          {t.value.common.more}
-        </Button>
-      )}
-    </section>
+      {sources.length < total && onMore && <More onMore={onMore} />}
+    </Section>
   );
 }

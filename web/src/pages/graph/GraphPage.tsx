@@ -1,10 +1,9 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { IconButton } from "../../components/Button";
 import { Empty } from "../../components/Empty";
-import { ErrorState } from "../../components/ErrorState";
+import { Pending } from "../../components/ErrorState";
 import type { GraphCanvas } from "../../components/graph/canvas";
 import { readPalette } from "../../components/graph/colours";
-import { Skeleton } from "../../components/Progress";
 import { t } from "../../i18n";
 import { speak } from "../../state/announcements";
 import { useShortcuts } from "../../state/keys";
@@ -51,7 +50,7 @@ export default function GraphPage() {
   ]);
   const loaded = useLoaded(
     view === "communities" ? "" : wanted,
-    (signal) => loadScene(workspace.value, asked.value, stations, signal),
+    (signal) => loadScene(asked.value, stations, signal),
     { keepsOld: true },
   );
   const scene = loaded.data;
@@ -85,7 +84,13 @@ export default function GraphPage() {
     else if (id) focusOn(id);
     else if (focus) ask({ focus: null, ...NOT_LOCAL });
   };
+  const zooms = [
+    { keys: "+", icon: "plus", label: words.zoomIn, run: () => canvas.current?.zoom(1.5) },
+    { keys: "-", icon: "minus", label: words.zoomOut, run: () => canvas.current?.zoom(1 / 1.5) },
+    { keys: "0", icon: "fit", label: words.fit, run: () => canvas.current?.fit() },
+  ] as const;
   useShortcuts([
+    ...zooms,
     { keys: "/", label: words.search, run: () => field.current?.focus() },
     { keys: "e", label: words.expand, run: () => void (focus && expand(focus)) },
     { keys: "x", label: words.collapse, run: () => void (focus && collapse()) },
@@ -95,9 +100,6 @@ export default function GraphPage() {
       label: words.toTable,
       run: () => ask({ view: asked.peek().view === "table" ? null : "table" }),
     },
-    { keys: "+", label: words.zoomIn, run: () => canvas.current?.zoom(1.5) },
-    { keys: "-", label: words.zoomOut, run: () => canvas.current?.zoom(1 / 1.5) },
-    { keys: "0", label: words.fit, run: () => canvas.current?.fit() },
     {
       keys: "Escape",
       label: words.back,
@@ -153,9 +155,20 @@ export default function GraphPage() {
       ) : (
         <>
           <div class="map-main">
-            {loaded.error && <ErrorState error={loaded.error} retry={loaded.reload} />}
-            {!scene && loaded.isLoading && <Skeleton label={words.drawing} lines={6} />}
-            {scene && isEmpty(scene) && <NothingYet />}
+            <Pending of={loaded} lines={6} label={words.drawing} />
+            {scene && isEmpty(scene) && (
+              <Empty
+                icon="graph"
+                title={words.nothingYet}
+                actions={
+                  <a class="button main" href={linkTo("library")}>
+                    {t.value.documents.toLibrary}
+                  </a>
+                }
+              >
+                <p>{words.nothingYetFix}</p>
+              </Empty>
+            )}
             {scene && drawing && !isEmpty(scene) && view === "map" && (
               <>
                 <MapView
@@ -175,12 +188,16 @@ export default function GraphPage() {
                     canvas.current = next;
                   }}
                 />
-                <Zoom canvas={canvas} />
+                <div class="card map-zoom">
+                  {zooms.map(({ icon, label, run }) => (
+                    <IconButton key={icon} icon={icon} label={label} onClick={run} />
+                  ))}
+                </div>
               </>
             )}
             {scene && view === "table" && <Tables scene={scene} onFocus={focusOn} />}
             {scene && !isEmpty(scene) && scene.entities.length === 0 && (
-              <p class="map-note">{words.noneFit}</p>
+              <p class="card map-note">{words.noneFit}</p>
             )}
           </div>
           {scene && !isEmpty(scene) && (
@@ -219,36 +236,4 @@ export default function GraphPage() {
 
 function isEmpty({ overview }: Scene): boolean {
   return overview.entities === 0 && !isFiltering(asked.value.filter);
-}
-
-function NothingYet() {
-  const words = t.value.graph;
-  return (
-    <Empty
-      icon="graph"
-      title={words.nothingYet}
-      actions={
-        <a class="button main" href={linkTo("library")}>
-          {words.toLibrary}
-        </a>
-      }
-    >
-      <p>{words.nothingYetFix}</p>
-    </Empty>
-  );
-}
-
-function Zoom({ canvas }: { canvas: { current: GraphCanvas | null } }) {
-  const words = t.value.graph;
-  return (
-    <div class="map-zoom">
-      <IconButton icon="plus" label={words.zoomIn} onClick={() => canvas.current?.zoom(1.5)} />
-      <IconButton
-        icon="minus"
-        label={words.zoomOut}
-        onClick={() => canvas.current?.zoom(1 / 1.5)}
-      />
-      <IconButton icon="fit" label={words.fit} onClick={() => canvas.current?.fit()} />
-    </div>
-  );
 }

@@ -1,11 +1,13 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import { api, take } from "../../api/client";
 import { Button } from "../../components/Button";
+import { Check } from "../../components/Fields";
 import { sayType, TypeIcon } from "../../components/graph/types";
+import { More, Section } from "../../components/Section";
 import { count, t } from "../../i18n";
+import { call } from "../../state/calls";
 import { addJob, openJobs } from "../../state/jobs";
-import { linkTo, workspace } from "../../state/location";
+import { linkTo } from "../../state/location";
 import { mayWrite } from "../../state/workspaces";
 import { ask, asked, isFiltering, NO_FILTER, STEPS, writeList } from "./asked";
 import { Search } from "./Search";
@@ -39,13 +41,11 @@ export function Legend({ scene }: { scene: Scene }) {
           {next && scene.total > scene.entities.length && !phrase && (
             <>
               {" "}
-              <button
-                type="button"
-                class="link-button"
+              <Button
+                kind="link"
+                label={t.value.common.more}
                 onClick={() => ask({ limit: next, at: null }, { replace: true })}
-              >
-                {words.showMore}
-              </button>
+              />
             </>
           )}
         </p>
@@ -56,18 +56,23 @@ export function Legend({ scene }: { scene: Scene }) {
           </details>
         )}
         {(isFiltering(filter) || phrase) && (
-          <Button icon="close" class="fold" onClick={() => ask(NO_FILTER)}>
-            {words.clearFilter}
-          </Button>
+          <Button
+            label={words.clearFilter}
+            icon="close"
+            class="fold"
+            onClick={() => ask(NO_FILTER)}
+          />
         )}
       </header>
       <div class="stack tight">
-        <Switch
+        <Check
+          isSwitch
           label={words.showCoOccurrence(count(scene.coOccurrences))}
           isOn={filter.coOccurrence}
           onChange={(isOn) => ask({ co: isOn ? 1 : null }, { replace: true })}
         />
-        <Switch
+        <Check
+          isSwitch
           label={words.showMinor}
           isOn={filter.minor}
           onChange={(isOn) => ask({ minor: isOn ? 1 : null, at: null }, { replace: true })}
@@ -81,7 +86,7 @@ export function Legend({ scene }: { scene: Scene }) {
           number,
           isChosen: filter.types.includes(name),
           mark: (
-            <span class={hasColours ? "" : `tint c${(numbers.get(name) ?? -1) + 1}`}>
+            <span class="tint" style={hasColours ? {} : { color: colourOf(numbers.get(name)) }}>
               <TypeIcon type={name} />
             </span>
           ),
@@ -96,7 +101,7 @@ export function Legend({ scene }: { scene: Scene }) {
             label: shortTitle(title),
             number,
             isChosen: filter.community === id,
-            mark: <span class={`swatch c${(numbers.get(id) ?? -1) + 1}`} />,
+            mark: <span class="swatch" style={{ color: colourOf(numbers.get(id)) }} />,
           }))}
           onToggle={(id) => ask({ c: filter.community === id ? null : id, at: null, focus: null })}
         />
@@ -116,11 +121,15 @@ export function Legend({ scene }: { scene: Scene }) {
       <DocumentFilter />
       {hasColours && !overview.is_current && (
         <p class="small warn-text">
-          {words.outdated} <a href={linkTo("communities")}>{words.renew}</a>
+          {words.outdated} <a href={linkTo("communities")}>{t.value.communities.refresh}</a>
         </p>
       )}
     </div>
   );
+}
+
+function colourOf(number: number | undefined): string {
+  return `var(--data-${number === undefined ? "other" : number + 1})`;
 }
 
 interface Item {
@@ -143,8 +152,7 @@ function Facet({ title, items, onToggle }: FacetProps) {
   const shown = isWhole ? present : present.filter((item, index) => index < FEW || item.isChosen);
   if (present.length === 0) return null;
   return (
-    <section>
-      <h3 class="panel-title">{title}</h3>
+    <Section title={title}>
       <ul class="facet">
         {shown.map(({ key, label, number, isChosen, mark }) => (
           <li key={key}>
@@ -159,61 +167,27 @@ function Facet({ title, items, onToggle }: FacetProps) {
         ))}
       </ul>
       {shown.length < present.length && (
-        <button type="button" class="link-button small" onClick={() => setWhole(true)}>
-          {t.value.common.more} ({count(present.length - shown.length)})
-        </button>
+        <More note={`(${count(present.length - shown.length)})`} onMore={() => setWhole(true)} />
       )}
-    </section>
-  );
-}
-
-interface SwitchProps {
-  label: string;
-  isOn: boolean;
-  onChange: (isOn: boolean) => void;
-}
-
-function Switch({ label, isOn, onChange }: SwitchProps) {
-  return (
-    <label class="row">
-      <input
-        type="checkbox"
-        role="switch"
-        checked={isOn}
-        aria-checked={isOn}
-        onChange={(event) => onChange(event.currentTarget.checked)}
-      />
-      <span>{label}</span>
-    </label>
+    </Section>
   );
 }
 
 function DocumentFilter() {
   const words = t.value.graph;
-  const { document } = asked.value.filter;
-  if (document) return null;
+  if (asked.value.filter.document) return null;
   return (
-    <section>
-      <h3 class="panel-title">{words.document}</h3>
+    <Section title={t.value.reader.title}>
       <Search
         label={words.findDocument}
         find={async (name, signal) => {
-          const params = {
-            path: { workspace: workspace.value },
-            query: { name, limit: 8, failed: false },
-          };
-          const found = await take(
-            api.GET("/api/v1/workspaces/{workspace}/documents", { params, signal }),
-          );
-          return found.documents.map((each) => ({
-            id: each.id,
-            name: each.title || each.uri,
-            note: "",
-          }));
+          const query = { name, limit: 8, failed: false };
+          const { documents } = await call("get", "/documents", { query, signal });
+          return documents.map(({ id, title, uri }) => ({ id, label: title || uri, note: "" }));
         }}
         onChoose={(id) => ask({ document: id, at: null, focus: null })}
       />
-    </section>
+    </Section>
   );
 }
 
@@ -222,20 +196,18 @@ function NoCommunities() {
   const words = t.value.graph;
   if (!mayWrite.value) return null;
   return (
-    <section class="stack tight">
-      <h3 class="panel-title">{words.communities}</h3>
+    <Section title={words.communities} class="stack tight">
       <p class="small muted">{words.noCommunities}</p>
-      <Button class="fold" busy={openJobs.value.length > 0} onClick={buildCommunities}>
-        {words.findCommunities}
-      </Button>
-    </section>
+      <Button
+        label={t.value.jobs.kinds.communities}
+        class="fold"
+        busy={openJobs.value.length > 0}
+        onClick={buildCommunities}
+      />
+    </Section>
   );
 }
 
 export async function buildCommunities(): Promise<void> {
-  const params = { path: { workspace: workspace.value } };
-  const body = { rebuild: false };
-  addJob(
-    await take(api.POST("/api/v1/workspaces/{workspace}/communities/refresh", { params, body })),
-  );
+  addJob(await call("post", "/communities/refresh", { body: { rebuild: false } }));
 }

@@ -1,22 +1,24 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { tellError } from "../../components/ErrorState";
-import { type Dot, type Drawing, GraphCanvas, type View } from "../../components/graph/canvas";
+import {
+  type CanvasEvents,
+  type Dot,
+  type Drawing,
+  GraphCanvas,
+  type View,
+} from "../../components/graph/canvas";
 import "../../components/graph/graph.css";
 import { sayType } from "../../components/graph/types";
 import { count, t } from "../../i18n";
 import { speak } from "../../state/announcements";
 
-interface MapViewProps {
+interface MapViewProps extends CanvasEvents {
   drawing: Drawing;
   /** What is in view: when it changes, all of it is shown. */
   subject: string;
   /** The entity that stands out: it is brought into view. */
   focus: string;
   at: View | null;
-  onPick: (id: string | null, withShift: boolean) => void;
-  onGrow: (id: string) => void;
-  onRest: (view: View) => void;
-  onDrop: (id: string, x: number, y: number) => void;
   onCanvas: (canvas: GraphCanvas | null) => void;
 }
 
@@ -34,8 +36,6 @@ export function MapView(props: MapViewProps) {
   const { drawing, subject, focus, at } = props;
   const host = useRef<HTMLDivElement>(null);
   const canvas = useRef<GraphCanvas | null>(null);
-  const calls = useRef(props);
-  calls.current = props;
   const [active, setActive] = useState("");
   const [failure, setFailure] = useState("");
   const words = t.value.graph;
@@ -44,30 +44,29 @@ export function MapView(props: MapViewProps) {
     const element = host.current;
     if (!element) return;
     try {
-      canvas.current = new GraphCanvas(element, {
-        onPick: (id, withShift) => calls.current.onPick(id, withShift),
-        onGrow: (id) => calls.current.onGrow(id),
-        onRest: ({ x, y, scale }) => {
-          const rounded = { x: round(x, 2), y: round(y, 2), scale: round(scale, 1) };
-          written.current = Object.values(rounded).join(" ");
-          calls.current.onRest(rounded);
-        },
-        onDrop: (id, x, y) => calls.current.onDrop(id, x, y),
-      });
+      canvas.current = new GraphCanvas(element);
     } catch (error) {
       setFailure(tellError(error));
       return;
     }
-    calls.current.onCanvas(canvas.current);
+    props.onCanvas(canvas.current);
     return () => {
       canvas.current?.destroy();
       canvas.current = null;
-      calls.current.onCanvas(null);
+      props.onCanvas(null);
     };
   }, []);
 
   /** The place that the camera itself wrote into the address. */
   const written = useRef("");
+  const onRest = ({ x, y, scale }: View) => {
+    const rounded = { x: round(x, 2), y: round(y, 2), scale: round(scale, 1) };
+    written.current = Object.values(rounded).join(" ");
+    props.onRest(rounded);
+  };
+  useEffect(() => {
+    if (canvas.current) canvas.current.events = { ...props, onRest };
+  });
   const place = at ? `${at.x} ${at.y} ${at.scale}` : "";
   const shown = useRef("");
   useEffect(() => {
@@ -124,7 +123,7 @@ export function MapView(props: MapViewProps) {
       }}
       onBlur={() => canvas.current?.point(null)}
     >
-      {failure && <p class="map-note">{failure}</p>}
+      {failure && <p class="card map-note">{failure}</p>}
     </div>
   );
 }

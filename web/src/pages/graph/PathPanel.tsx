@@ -1,14 +1,12 @@
 import { useEffect } from "preact/hooks";
-import { api, type Shapes, take } from "../../api/client";
-import { ErrorState } from "../../components/ErrorState";
-import { Skeleton } from "../../components/Progress";
+import type { Shapes } from "../../api/client";
+import { Pending } from "../../components/ErrorState";
+import { Choice } from "../../components/Fields";
 import { t } from "../../i18n";
 import { speak } from "../../state/announcements";
-import { useLoaded } from "../../state/loading";
-import { workspace } from "../../state/location";
-import { revision } from "../../state/workspaces";
+import { useCall } from "../../state/calls";
 import { ask, type Way } from "./asked";
-import { Quote } from "./EntityPanel";
+import { EntityLink, Quote } from "./EntityPanel";
 import { Search } from "./Search";
 import { isMutual, sayRelation } from "./words";
 
@@ -29,16 +27,7 @@ export function PathPanel({ way, nameOf, onChoose, onFocus }: PathPanelProps) {
   const words = t.value.graph;
   const names = [nameOf(way.from), nameOf(way.to)];
   const isAsked = names.every(Boolean) && way.from !== way.to;
-  const wanted = isAsked ? JSON.stringify([workspace.value, ...names, revision.value]) : "";
-  const found = useLoaded(wanted, (signal) =>
-    take(
-      api.POST("/api/v1/workspaces/{workspace}/paths", {
-        params: { path: { workspace: workspace.value } },
-        body: { names, limit: 8 },
-        signal,
-      }),
-    ),
-  );
+  const found = useCall("post", "/paths", isAsked ? { body: { names, limit: 8 } } : null);
   const paths = found.data?.paths ?? [];
   const sentences = new Map(
     (found.data?.sentences ?? []).map((stated) => [keyOf(stated), stated] as const),
@@ -68,34 +57,27 @@ export function PathPanel({ way, nameOf, onChoose, onFocus }: PathPanelProps) {
         ))}
       </div>
       {!isAsked && <p class="small muted">{words.pathHint}</p>}
-      {found.error && <ErrorState error={found.error} retry={found.reload} />}
-      {isAsked && found.isLoading && <Skeleton label={t.value.common.loading} lines={3} />}
+      <Pending of={found} />
       {found.data && paths.length === 0 && <p class="muted">{words.noPath}</p>}
       {paths.length > 0 && <p class="small muted">{message}</p>}
       {paths.length > 0 && (
-        <fieldset class="path-list">
-          <legend class="only-spoken">{words.paths}</legend>
-          {paths.map((path, index) => (
-            <label key={path.text} class="path-option">
-              <input
-                type="radio"
-                name="path"
-                checked={path === chosen}
-                onChange={() => ask({ pick: index }, { replace: true })}
-              />
-              <span class="break">{sayPath(path)}</span>
-            </label>
-          ))}
-        </fieldset>
+        <Choice
+          legend={words.paths}
+          isPlain
+          options={paths.map((_, index) => `${index}`)}
+          say={(index) => sayPath(paths[Number(index)])}
+          chosen={`${paths.indexOf(chosen as Path)}`}
+          onChange={(pick) => ask({ pick }, { replace: true })}
+        />
       )}
       {chosen && (
-        <ol class="steps" aria-label={words.steps}>
+        <ol class="stack tight" aria-label={words.steps}>
           {chosen.hops.map((hop) => (
             <li key={`${hop.source} ${hop.target}`}>
               <p>
-                <End id={hop.source} name={hop.source_name} onFocus={onFocus} />{" "}
+                <EntityLink id={hop.source} name={hop.source_name} onFocus={onFocus} />{" "}
                 <span class="muted">{arrowed(hop)}</span>{" "}
-                <End id={hop.target} name={hop.target_name} onFocus={onFocus} />
+                <EntityLink id={hop.target} name={hop.target_name} onFocus={onFocus} />
               </p>
               <Quote stated={sentences.get(keyOf(edgeOf(hop)))} />
             </li>
@@ -103,14 +85,6 @@ export function PathPanel({ way, nameOf, onChoose, onFocus }: PathPanelProps) {
         </ol>
       )}
     </div>
-  );
-}
-
-function End({ id, name, onFocus }: { id: string; name: string; onFocus: (id: string) => void }) {
-  return (
-    <button type="button" class="link-button break" onClick={() => onFocus(id)}>
-      {name}
-    </button>
   );
 }
 
@@ -125,7 +99,8 @@ function arrowed({ relation, forward }: Hop): string {
   return forward ? `– ${name} →` : `← ${name} –`;
 }
 
-function sayPath({ hops }: Path): string {
+function sayPath(path: Path | undefined): string {
+  const hops = path?.hops ?? [];
   const [first] = hops;
   const steps = hops.map((hop) => `${arrowed(hop)} ${hop.target_name}`);
   return [first?.source_name ?? "", ...steps].join(" ");

@@ -1,14 +1,11 @@
 import { useState } from "preact/hooks";
-import { api, take } from "../../api/client";
-import { Button } from "../../components/Button";
-import { ErrorState } from "../../components/ErrorState";
+import { Pending } from "../../components/ErrorState";
 import { Icon } from "../../components/Icon";
-import { Skeleton } from "../../components/Progress";
 import { plainText } from "../../components/plain";
+import { More } from "../../components/Section";
 import { count, t } from "../../i18n";
-import { useLoaded } from "../../state/loading";
-import { asked, linkTo, setQuery, workspace } from "../../state/location";
-import { revision } from "../../state/workspaces";
+import { useCall } from "../../state/calls";
+import { asked, linkTo, setQuery } from "../../state/location";
 import { readSummary, shortTitle } from "./summary";
 import { type Community, Rating } from "./Tree";
 
@@ -17,20 +14,9 @@ const EXTRACTIVE = "extractive";
 
 /** The report of a community: what it is about, statement by statement, each with its passages. */
 export function Report({ id }: { id: string }) {
-  const here = workspace.value;
-  const loaded = useLoaded(
-    `${here} ${id} ${revision.value}`,
-    (signal) =>
-      take(
-        api.GET("/api/v1/workspaces/{workspace}/communities/{community}", {
-          params: { path: { workspace: here, community: id } },
-          signal,
-        }),
-      ),
-    { keepsOld: true },
-  );
-  if (loaded.error) return <ErrorState error={loaded.error} retry={loaded.reload} />;
-  if (!loaded.data) return <Skeleton label={t.value.common.loading} lines={10} />;
+  const asked = { community: id };
+  const loaded = useCall("get", "/communities/{community}", asked, { keepsOld: true });
+  if (loaded.error || !loaded.data) return <Pending of={loaded} lines={10} />;
   return <Shown community={loaded.data} />;
 }
 
@@ -40,7 +26,7 @@ function Shown({ community }: { community: Community }) {
   // A report that is quoted begins with its first findings.
   const isRepeated = community.source === EXTRACTIVE && community.findings.length > 0;
   return (
-    <article class="card report" lang={community.language || undefined}>
+    <article class="card stack report" lang={community.language || undefined}>
       <header class="stack tight">
         <h2>{shortTitle(community.title)}</h2>
         <p class="row wrap small faint number">
@@ -64,15 +50,18 @@ function Shown({ community }: { community: Community }) {
             <Icon name="graph" size={14} />
             {words.inGraph}
           </a>
-          <a class="row" href={linkTo("ask", { q: words.question(shortTitle(community.title)) })}>
+          <a
+            class="row"
+            href={linkTo("ask", { q: t.value.graph.askAbout(shortTitle(community.title)) })}
+          >
             <Icon name="ask" size={14} />
-            {words.askAbout}
+            {t.value.graph.askThis}
           </a>
         </p>
       </header>
       {!isRepeated &&
         summary.paragraphs.map((paragraph) => (
-          <p key={paragraph} class="report-text">
+          <p key={paragraph} class="serif">
             {paragraph}
           </p>
         ))}
@@ -94,7 +83,7 @@ function Findings({ community }: { community: Community }) {
   return (
     <section class="stack tight">
       <h3>{words.findings}</h3>
-      <ol class="findings">
+      <ol class="stack tight serif findings">
         {community.findings.map((finding, index) => (
           <li key={index}>
             {plainText(finding.text)}
@@ -128,8 +117,8 @@ function Members({ community }: { community: Community }) {
   const { members } = community;
   return (
     <section class="stack tight">
-      <h3>{words.members}</h3>
-      <ul class="row wrap members">
+      <h3>{t.value.graph.entities}</h3>
+      <ul class="row wrap">
         {members.slice(0, limit).map((member) => (
           <li key={member.id}>
             <a class="tag" href={linkTo("graph", { focus: member.id })}>
@@ -139,9 +128,10 @@ function Members({ community }: { community: Community }) {
         ))}
       </ul>
       {members.length > limit && (
-        <Button kind="quiet" class="fold" onClick={() => setLimit(members.length)}>
-          {t.value.common.more} ({t.value.common.of(count(limit), count(members.length))})
-        </Button>
+        <More
+          note={`(${t.value.common.of(count(limit), count(members.length))})`}
+          onMore={() => setLimit(members.length)}
+        />
       )}
       {community.size > members.length && (
         <p class="small muted">{words.cut(count(members.length), count(community.size))}</p>

@@ -1,8 +1,11 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import { Button } from "../../components/Button";
+import { SearchField } from "../../components/Fields";
 import { sayType, TypeIcon } from "../../components/graph/types";
+import { More, Section } from "../../components/Section";
+import { SortHead, TableBox } from "../../components/TableBox";
 import { count, t } from "../../i18n";
+import { EntityLink } from "./EntityPanel";
 import type { Entity, Relation, Scene } from "./scene";
 import { shortTitle } from "./summary";
 import { sayRelation } from "./words";
@@ -23,20 +26,10 @@ export function Tables({ scene, onFocus }: TablesProps) {
     scene.overview.communities.map(({ id, title }) => [id, shortTitle(title)]),
   );
   const nameOf = (id: string) => names.get(id) ?? "";
-  const link = (id: string) => (
-    <button type="button" class="link-button break" onClick={() => onFocus(id)}>
-      {nameOf(id)}
-    </button>
-  );
+  const link = (id: string) => <EntityLink id={id} name={nameOf(id)} onFocus={onFocus} />;
   return (
     <div class="graph-tables stack loose">
-      <input
-        type="search"
-        aria-label={words.filterRows}
-        placeholder={words.filterRows}
-        value={sought}
-        onInput={(event) => setSought(event.currentTarget.value)}
-      />
+      <SearchField label={words.filterRows} text={sought} onText={setSought} />
       <Rows<Entity>
         title={words.entities}
         items={scene.entities}
@@ -56,7 +49,7 @@ export function Tables({ scene, onFocus }: TablesProps) {
           },
           { head: words.community, value: ({ community }) => titles.get(community ?? "") ?? "" },
           { head: words.relations, value: ({ degree }) => degree },
-          { head: words.passagesHead, value: ({ chunks }) => chunks },
+          { head: t.value.library.files.columns.chunks, value: ({ chunks }) => chunks },
         ]}
       />
       <Rows<Relation>
@@ -122,34 +115,23 @@ function Rows<Item>({ title, items, sought, keyOf, columns }: RowsProps<Item>) {
   const isNumber = ({ value }: Column<Item>) =>
     items.length > 0 && typeof value(items[0] as Item) === "number";
   return (
-    <section>
-      <h2 class="panel-title">
-        {title}
-        <span class="faint number">
-          {t.value.common.of(count(found.length), count(items.length))}
-        </span>
-      </h2>
-      <div class="table-box">
-        <table>
-          <caption class="only-spoken">{title}</caption>
+    <Section
+      level="h2"
+      title={title}
+      note={t.value.common.of(count(found.length), count(items.length))}
+    >
+      <TableBox label={title}>
+        <table aria-label={title}>
           <thead>
             <tr>
               {columns.map((each, index) => (
-                <th
+                <SortHead
                   key={each.head}
-                  scope="col"
+                  label={each.head}
                   class={isNumber(each) ? "number" : ""}
-                  aria-sort={by === index ? (isBackward ? "descending" : "ascending") : "none"}
-                >
-                  <button
-                    type="button"
-                    class="sorter"
-                    onClick={() => setOrder([index, by === index && !isBackward])}
-                  >
-                    {each.head}
-                    <span aria-hidden="true">{by === index ? (isBackward ? " ↑" : " ↓") : ""}</span>
-                  </button>
-                </th>
+                  order={by === index ? (isBackward ? "descending" : "ascending") : "none"}
+                  onSort={() => setOrder([index, by === index && !isBackward])}
+                />
               ))}
             </tr>
           </thead>
@@ -165,13 +147,9 @@ function Rows<Item>({ title, items, sought, keyOf, columns }: RowsProps<Item>) {
             ))}
           </tbody>
         </table>
-      </div>
-      {shown < found.length && (
-        <Button kind="quiet" onClick={() => setShown(shown + 4 * STEP)}>
-          {t.value.common.more}
-        </Button>
-      )}
-    </section>
+      </TableBox>
+      {shown < found.length && <More onMore={() => setShown(shown + 4 * STEP)} />}
+    </Section>
   );
 }
 

@@ -1,9 +1,10 @@
 import type { RefObject } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { Button, IconButton } from "../../components/Button";
-import { Menu } from "../../components/Menu";
+import { Menu, MenuList } from "../../components/Menu";
 import { t } from "../../i18n";
 import { go, linkTo, place, workspace } from "../../state/location";
+import { set } from "../../state/set";
 import { ask, asked, NO_PATH, VIEWS } from "./asked";
 import { isListOpen } from "./Corrections";
 import type { Kind } from "./exporting";
@@ -22,8 +23,8 @@ export function Toolbar({ field, onFocus, onExport }: ToolbarProps) {
   const { view, way } = asked.value;
   const kinds = view === "map" ? (["png", "svg", "graphml"] as const) : (["graphml"] as const);
   return (
-    <div class="map-toolbar">
-      <nav class="map-views" aria-label={words.views}>
+    <div class="row map-toolbar">
+      <nav class="row map-views" aria-label={words.views}>
         {VIEWS.map((name) => (
           <button
             key={name}
@@ -54,29 +55,20 @@ export function Toolbar({ field, onFocus, onExport }: ToolbarProps) {
             <IconButton
               icon="history"
               label={words.corrections}
-              onClick={() => {
-                isListOpen.value = true;
-              }}
+              onClick={() => set(isListOpen, true)}
             />
             <Menu
               label={words.export}
               icon="download"
               side="right"
               content={(close) => (
-                <div class="menu-list">
-                  {kinds.map((kind) => (
-                    <Button
-                      key={kind}
-                      kind="quiet"
-                      onClick={async () => {
-                        await onExport(kind);
-                        close();
-                      }}
-                    >
-                      {words.exports[kind]}
-                    </Button>
-                  ))}
-                </div>
+                <MenuList
+                  close={close}
+                  items={kinds.map((kind) => ({
+                    label: words.exports[kind],
+                    run: () => onExport(kind),
+                  }))}
+                />
               )}
             />
           </div>
@@ -103,17 +95,15 @@ function SavedViews() {
           <ul>
             {saved.value.map((view) => (
               <li key={view.name} class="row between">
-                <button
-                  type="button"
-                  class="link-button break"
+                <Button
+                  kind="link"
+                  label={view.name}
                   onClick={() => {
                     takePlaces(view);
                     go(linkTo("graph", Object.fromEntries(new URLSearchParams(view.query))));
                     close();
                   }}
-                >
-                  {view.name}
-                </button>
+                />
                 <IconButton
                   icon="delete"
                   label={words.removeView(view.name)}
@@ -136,9 +126,7 @@ function SavedViews() {
               value={name}
               onInput={(event) => setName(event.currentTarget.value)}
             />
-            <Button type="submit" kind="main" disabled={!name.trim()}>
-              {words.saveView}
-            </Button>
+            <Button label={t.value.common.save} type="submit" kind="main" disabled={!name.trim()} />
           </form>
         </div>
       )}

@@ -1,32 +1,37 @@
 import { useState } from "preact/hooks";
-import { api, type Shapes, take } from "../../api/client";
-import { Button, IconButton } from "../../components/Button";
-import { ErrorState } from "../../components/ErrorState";
-import { Skeleton } from "../../components/Progress";
+import type { Shapes } from "../../api/client";
+import { IconButton } from "../../components/Button";
+import { Pending } from "../../components/ErrorState";
+import { More } from "../../components/Section";
 import { count, decimal, t } from "../../i18n";
-import { useLoaded } from "../../state/loading";
-import { linkTo, place, workspace } from "../../state/location";
-import { revision } from "../../state/workspaces";
+import { useCall } from "../../state/calls";
+import { linkTo, place } from "../../state/location";
 import { shortTitle } from "./summary";
 
 export type Community = Shapes["CommunityShape"];
 
 /** Communities that are shown of one branch, at most; the search finds the others. */
-export const MOST_SHOWN = 200;
+const MOST_SHOWN = 200;
 const FIRST = 60;
+
+/** Load communities: those of a level, those within one, or those about something. */
+export function useCommunities(which: { level: number } | { parent: string } | { about: string }) {
+  const query = { ...which, limit: MOST_SHOWN, members: 3 };
+  return useCall("get", "/communities", { query }, { keepsOld: true });
+}
 
 interface TreeProps {
   communities: readonly Community[];
   total: number;
   chosen: string;
   /** Whether they come from a search: each then says its level, and none opens. */
-  isFlat: boolean;
+  isFlat?: boolean;
 }
 
 /** Communities, the weightiest first; each opens to those within it. */
-export function Tree({ communities, total, chosen, isFlat }: TreeProps) {
+export function Tree({ communities, total, chosen, isFlat = false }: TreeProps) {
   const [limit, setLimit] = useState(FIRST);
-  const words = t.value.communities;
+  const { of } = t.value.common;
   return (
     <>
       <ul class="tree" aria-label={t.value.graph.communities}>
@@ -35,12 +40,12 @@ export function Tree({ communities, total, chosen, isFlat }: TreeProps) {
         ))}
       </ul>
       {communities.length > limit && (
-        <Button kind="quiet" onClick={() => setLimit(MOST_SHOWN)}>
-          {t.value.common.more} ({t.value.common.of(count(limit), count(total))})
-        </Button>
+        <More note={`(${of(count(limit), count(total))})`} onMore={() => setLimit(MOST_SHOWN)} />
       )}
       {communities.length <= limit && total > communities.length && (
-        <p class="small muted">{words.cut(count(communities.length), count(total))}</p>
+        <p class="small muted">
+          {t.value.communities.cut(count(communities.length), count(total))}
+        </p>
       )}
     </>
   );
@@ -55,13 +60,12 @@ interface BranchProps {
 function Branch({ community, chosen, isFlat }: BranchProps) {
   const words = t.value.communities;
   const [isOpen, setOpen] = useState(false);
-  const canOpen = !isFlat && community.children > 0;
   const title = shortTitle(community.title);
   const asked = Object.fromEntries(place.value.query);
   return (
     <li>
-      <div class="tree-row">
-        {canOpen ? (
+      <div class="row top tree-row">
+        {!isFlat && community.children > 0 ? (
           <IconButton
             icon={isOpen ? "down" : "right"}
             label={words.within(title)}
@@ -93,29 +97,13 @@ function Branch({ community, chosen, isFlat }: BranchProps) {
 }
 
 function Children({ parent, chosen }: { parent: string; chosen: string }) {
-  const here = workspace.value;
-  const listed = useLoaded(`${here} ${parent} ${revision.value}`, (signal) =>
-    take(
-      api.GET("/api/v1/workspaces/{workspace}/communities", {
-        params: { path: { workspace: here }, query: { parent, limit: MOST_SHOWN, members: 3 } },
-        signal,
-      }),
-    ),
-  );
-  if (listed.error) return <ErrorState error={listed.error} retry={listed.reload} />;
-  if (!listed.data) return <Skeleton label={t.value.common.loading} lines={2} />;
-  return (
-    <Tree
-      communities={listed.data.communities}
-      total={listed.data.total}
-      chosen={chosen}
-      isFlat={false}
-    />
-  );
+  const listed = useCommunities({ parent });
+  if (listed.error || !listed.data) return <Pending of={listed} lines={2} />;
+  return <Tree {...listed.data} chosen={chosen} />;
 }
 
 /** How much of the index a community covers, from 0 to 10. */
 export function Rating({ value }: { value: number }) {
   const label = t.value.communities.rating(decimal(value, 1));
-  return <meter class="rating" min={0} max={10} value={value} aria-label={label} title={label} />;
+  return <meter min={0} max={10} value={value} aria-label={label} title={label} />;
 }

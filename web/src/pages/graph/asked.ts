@@ -2,7 +2,9 @@
 
 import { computed } from "@preact/signals";
 import type { View } from "../../components/graph/canvas";
-import { place, type Query, setQuery } from "../../state/location";
+import { place, type Query } from "../../state/location";
+
+export { setQuery as ask } from "../../state/location";
 
 export const VIEWS = ["map", "communities", "table"] as const;
 
@@ -98,11 +100,6 @@ export function readAsked(query: URLSearchParams): Asked {
 }
 
 export const asked = computed(() => readAsked(place.value.query));
-
-/** Change the address; what says nothing leaves no trace there. */
-export function ask(change: Query, options: { replace?: boolean } = {}): void {
-  setQuery(change, options);
-}
 
 /** What says that nothing is left out any more. */
 export const NO_FILTER: Query = {

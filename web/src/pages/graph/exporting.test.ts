@@ -3,12 +3,10 @@ import { writeGraphml, writeSvg } from "./exporting";
 
 const palette = {
   background: "#ffffff",
-  surface: "#ffffff",
   text: "#000000",
   muted: "#555555",
   line: "#eeeeee",
   strongLine: "#cccccc",
-  accent: "#0f6e63",
   data: ["#0f766e"],
   other: "#7b7f85",
   font: "sans-serif",

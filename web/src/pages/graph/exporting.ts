@@ -45,16 +45,14 @@ export function writeSvg(
   const lines = drawing.lines.flatMap((line) => {
     const [from, to] = [places.get(line.source), places.get(line.target)];
     if (!from || !to) return [];
-    const [x1, y1, x2, y2] = [from[0], from[1], to[0], to[1]].map(round);
+    const ends = { x1: round(from[0]), y1: round(from[1]), x2: round(to[0]), y2: round(to[1]) };
     const dashes: Values = line.isDashed ? { "stroke-dasharray": "4 4" } : {};
     const look = { stroke: line.color, "stroke-width": line.width, "stroke-opacity": line.share };
-    return [
-      element("line", { x1: x1 ?? 0, y1: y1 ?? 0, x2: x2 ?? 0, y2: y2 ?? 0, ...look, ...dashes }),
-    ];
+    return [element("line", { ...ends, ...look, ...dashes })];
   });
   const dots = drawing.dots.map((dot) => {
-    const [cx, cy, r] = (places.get(dot.id) ?? [0, 0, 0]).map(round);
-    const place = { cx: cx ?? 0, cy: cy ?? 0, r: r ?? 0 };
+    const [x, y, radius] = places.get(dot.id) ?? [0, 0, 0];
+    const place = { cx: round(x), cy: round(y), r: round(radius) };
     return element("circle", { ...place, fill: dot.color, "fill-opacity": dot.share });
   });
   const words = labels.map(({ text, x, y }) =>

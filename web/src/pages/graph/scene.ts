@@ -1,26 +1,17 @@
 /** What is shown of the graph: the same entities and relations on the map, in the tables and in
  * exports. It follows from the address alone. */
 
-import { api, type Shapes, take } from "../../api/client";
+import type { Shapes } from "../../api/client";
 import type { Dot, Drawing, Line } from "../../components/graph/canvas";
 import { COLOURS, type Palette } from "../../components/graph/colours";
+import { call } from "../../state/calls";
 import type { Asked } from "./asked";
 
 export type Overview = Shapes["Overview"];
 type Part = Shapes["PartShape"];
 
-export interface Entity {
-  id: string;
-  name: string;
-  type: string;
-  x: number;
-  y: number;
-  importance: number;
-  chunks: number;
-  degree: number;
-  step: number;
-  community: string | null;
-}
+type Columns = Part["entities"];
+export type Entity = { [Name in keyof Columns]: Columns[Name][number] };
 
 export interface Relation {
   source: string;
@@ -55,13 +46,11 @@ const DIMMED = 0.12;
 
 /** Load what the address asks for. */
 export async function loadScene(
-  workspace: string,
   asked: Asked,
   stations: Stations,
   signal: AbortSignal,
 ): Promise<Scene> {
   const { filter } = asked;
-  const path = { workspace };
   const relations = [...filter.relations];
   const fields = {
     relations,
@@ -72,35 +61,17 @@ export async function loadScene(
   };
   // What is around an entity is of any type and community.
   const open = { ...fields, types: [], community: "", document: "" };
-  const overview = await take(
-    api.GET("/api/v1/workspaces/{workspace}/graph", {
-      params: { path, query: { ...fields, minor: filter.minor, limit: asked.limit } },
-      signal,
-    }),
-  );
-  const find = (entities: readonly string[], options = open) =>
-    take(
-      api.POST("/api/v1/workspaces/{workspace}/graph/entities", {
-        params: { path },
-        body: { ...options, entities: entities.slice(0, MOST_KNOWN) },
-        signal,
-      }),
-    );
-  const around = (id: string, known: readonly string[], depth: number, limit: number) =>
-    take(
-      api.POST("/api/v1/workspaces/{workspace}/graph/neighbours", {
-        params: { path },
-        body: {
-          ...open,
-          entities: [id],
-          known: known.slice(0, MOST_KNOWN),
-          depth,
-          hubs: asked.hubs,
-          limit,
-        },
-        signal,
-      }),
-    );
+  const query = { ...fields, minor: filter.minor, limit: asked.limit };
+  const overview = await call("get", "/graph", { query, signal });
+  const find = (ids: readonly string[], options = open) => {
+    const body = { ...options, entities: ids.slice(0, MOST_KNOWN) };
+    return call("post", "/graph/entities", { body, signal });
+  };
+  const around = (id: string, ids: readonly string[], depth: number, limit: number) => {
+    const known = ids.slice(0, MOST_KNOWN);
+    const body = { ...open, entities: [id], known, depth, hubs: asked.hubs, limit };
+    return call("post", "/graph/neighbours", { body, signal });
+  };
   const made = new Collection();
   let statement = "";
   if (stations.length > 0)
@@ -110,12 +81,7 @@ export async function loadScene(
     made.add(await around(asked.focus, [], asked.depth, LOCAL));
     return radial(made.scene(overview, statement), asked.focus);
   } else if (asked.phrase) {
-    const found = await take(
-      api.GET("/api/v1/workspaces/{workspace}/graph/search", {
-        params: { path, query: { phrase: asked.phrase } },
-        signal,
-      }),
-    );
+    const found = await call("get", "/graph/search", { query: { phrase: asked.phrase }, signal });
     statement = found.statement;
     if (found.entities.length) made.add(await find(found.entities.map(({ id }) => id)));
   } else made.add(overview.part);
@@ -144,20 +110,9 @@ class Collection {
     this.coOccurrences += part.co_occurrences;
     for (const [id, canonical] of Object.entries(part.merged)) this.merged.set(id, canonical);
     columns.id.forEach((id, index) => {
-      const at = <T>(column: readonly T[], none: T): T => column[index] ?? none;
       if (this.entities.has(id)) return;
-      this.entities.set(id, {
-        id,
-        name: at(columns.name, id),
-        type: at(columns.type, ""),
-        x: at(columns.x, 0),
-        y: at(columns.y, 0),
-        importance: at(columns.importance, 0),
-        chunks: at(columns.chunks, 0),
-        degree: at(columns.degree, 0),
-        step: at(columns.step, 0),
-        community: at(columns.community, null),
-      });
+      const cells = Object.entries(columns).map(([name, column]) => [name, column[index]]);
+      this.entities.set(id, Object.fromEntries(cells));
     });
     edges.source.forEach((from, index) => {
       const [source = "", target = ""] = [ids[from], ids[edges.target[index] ?? -1]];

@@ -1,17 +1,16 @@
 /** Saved views: a name, the address, and the places of entities that were moved. */
 
 import { signal } from "@preact/signals";
-
-export type Places = Record<string, readonly [number, number]>;
+import { keep, recall } from "../../state/preferences";
 
 export interface SavedView {
   name: string;
   /** What the address asks for. */
   query: string;
-  places: Places;
+  places: Record<string, readonly [number, number]>;
 }
 
-const PREFIX = "knotwork.views.";
+const KEPT = "views.";
 
 /** Entities that were moved since the map was opened. */
 export const moved = signal<ReadonlyMap<string, readonly [number, number]>>(new Map());
@@ -30,7 +29,7 @@ function isView(value: unknown): value is SavedView {
 /** Read the views of a workspace; what other versions left there is no view. */
 export function readViews(workspace: string): void {
   try {
-    const found: unknown = JSON.parse(localStorage.getItem(PREFIX + workspace) ?? "[]");
+    const found: unknown = JSON.parse(recall(KEPT + workspace) ?? "[]");
     saved.value = Array.isArray(found) ? found.filter(isView) : [];
   } catch {
     saved.value = [];
@@ -39,7 +38,7 @@ export function readViews(workspace: string): void {
 
 function write(workspace: string, views: readonly SavedView[]): void {
   saved.value = views;
-  localStorage.setItem(PREFIX + workspace, JSON.stringify(views));
+  keep(KEPT + workspace, JSON.stringify(views));
 }
 
 /** Save what is shown under a name; another view of this name is replaced. */

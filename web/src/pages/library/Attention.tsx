@@ -8,7 +8,7 @@ import { announce } from "../../state/announcements";
 import { setQuery, workspace } from "../../state/location";
 import { mayWrite } from "../../state/workspaces";
 import { FileButton } from "./FileButton";
-import { dismiss, RemoveFiles, readAgain, replaceFile } from "./fileActions";
+import { dismiss, RemoveButton, readAgain, replaceFile } from "./fileActions";
 import { type Entry, fileName, listAll, type Query, useListing } from "./listing";
 
 const SHOWN = 20;
@@ -21,8 +21,6 @@ export function Attention() {
   if (files.error) return <ErrorState error={files.error} retry={files.reload} />;
   if (files.total === 0) return null;
   const shown = Math.min(files.total, SHOWN);
-  const each = async (act: (files: Entry[]) => Promise<void>) =>
-    act(await listAll(workspace.value, QUERY));
   return (
     <section class="card" aria-labelledby="attention-title">
       <div class="card-head">
@@ -30,21 +28,25 @@ export function Attention() {
           {words.states.attention} <span class="tag warn">{count(files.total)}</span>
         </h2>
         {mayWrite.value && files.total > 1 && (
-          <Button kind="quiet" onClick={() => each(dismiss)}>
-            {words.dismissAll}
-          </Button>
+          <Button
+            label={words.dismissAll}
+            kind="quiet"
+            onClick={async () => dismiss(await listAll(workspace.value, QUERY))}
+          />
         )}
       </div>
-      <ul class="troubles">
+      <ul class="ruled">
         {Array.from({ length: shown }, (_, index) => {
           const entry = files.at(index);
           return entry && <Trouble key={entry.uri} entry={entry} />;
         })}
       </ul>
       {files.total > shown && (
-        <Button kind="quiet" onClick={() => setQuery({ state: "attention" })}>
-          {words.showAll(count(files.total))}
-        </Button>
+        <Button
+          label={words.showAll(count(files.total))}
+          kind="quiet"
+          onClick={() => setQuery({ state: "attention" })}
+        />
       )}
     </section>
   );
@@ -52,11 +54,10 @@ export function Attention() {
 
 function Trouble({ entry }: { entry: Entry }) {
   const words = t.value.library;
-  const [isLeaving, setLeaving] = useState(false);
   const advice = words.advice[entry.error_reason] ?? say(entry.fix);
   const reason = words.reasons[entry.error_reason] ?? entry.error_reason;
   return (
-    <li>
+    <li class="row wrap top trouble">
       <Icon name={entry.state === "refused" ? "bad" : "warning"} />
       <div class="grow">
         <p class="break">
@@ -71,26 +72,16 @@ function Trouble({ entry }: { entry: Entry }) {
         <div class="row wrap">
           <Replace entry={entry} />
           {entry.retry && (
-            <Button kind="quiet" icon="refresh" onClick={() => readAgain([entry])}>
-              {t.value.common.retry}
-            </Button>
+            <Button
+              label={t.value.common.retry}
+              kind="quiet"
+              icon="refresh"
+              onClick={() => readAgain([entry])}
+            />
           )}
-          <Button kind="quiet" onClick={() => dismiss([entry])}>
-            {words.files.dismiss}
-          </Button>
-          {entry.state !== "refused" && (
-            <Button kind="quiet" icon="delete" onClick={() => setLeaving(true)}>
-              {t.value.common.remove}
-            </Button>
-          )}
+          <Button label={words.files.dismiss} kind="quiet" onClick={() => dismiss([entry])} />
+          {entry.state !== "refused" && <RemoveButton entries={[entry]} kind="quiet" />}
         </div>
-      )}
-      {isLeaving && (
-        <RemoveFiles
-          entries={[entry]}
-          onClose={() => setLeaving(false)}
-          onDone={() => setLeaving(false)}
-        />
       )}
     </li>
   );

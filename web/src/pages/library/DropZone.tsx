@@ -14,7 +14,7 @@ interface DropZoneProps {
 export function DropZone({ isFirst, model }: DropZoneProps) {
   const words = t.value.library;
   return (
-    <section class={`drop-zone ${isFirst ? "first" : ""}`} aria-label={words.addFiles}>
+    <section class={`row wrap drop-zone ${isFirst ? "first" : ""}`} aria-label={words.addFiles}>
       <Icon name="upload" size={isFirst ? 26 : 18} />
       <div class="grow">
         <p class="drop-title">{words.dropHere}</p>

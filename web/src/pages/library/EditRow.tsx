@@ -1,9 +1,9 @@
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
-import { api, take } from "../../api/client";
 import { Button } from "../../components/Button";
 import { tellError } from "../../components/ErrorState";
+import { TextField } from "../../components/Fields";
 import { t } from "../../i18n";
-import { workspace } from "../../state/location";
+import { call } from "../../state/calls";
 import { revision } from "../../state/workspaces";
 import { type Entry, fileName } from "./listing";
 
@@ -24,11 +24,8 @@ export function EditRow({ entry, onEnd }: { entry: Entry; onEnd: () => void }) {
   const form = useRef<HTMLFormElement>(null);
   useLayoutEffect(() => form.current?.querySelector("input")?.focus(), []);
   const save = async (body: Record<string, string | string[] | null>) => {
-    const params = { path: { workspace: workspace.value, document: entry.id } };
     try {
-      await take(
-        api.PATCH("/api/v1/workspaces/{workspace}/documents/{document}", { params, body }),
-      );
+      await call("patch", "/documents/{document}", { document: entry.id, body });
       revision.value += 1;
       onEnd();
     } catch (failure) {
@@ -42,7 +39,7 @@ export function EditRow({ entry, onEnd }: { entry: Entry; onEnd: () => void }) {
   return (
     <form
       ref={form}
-      class="edit-row"
+      class="raised edit-row"
       aria-label={words.edit(entry.title || fileName(entry))}
       onSubmit={(event) => {
         event.preventDefault();
@@ -55,16 +52,14 @@ export function EditRow({ entry, onEnd }: { entry: Entry; onEnd: () => void }) {
       }}
     >
       {FIELDS.map((name) => (
-        <label key={name} class="field">
-          <span>{words.columns[name]}</span>
-          <input
-            type="text"
-            value={values[name]}
-            maxLength={500}
-            placeholder={words.hints[name] ?? ""}
-            onInput={(event) => setValues({ ...values, [name]: event.currentTarget.value })}
-          />
-        </label>
+        <TextField
+          key={name}
+          label={words.columns[name]}
+          value={values[name]}
+          maxLength={500}
+          placeholder={words.hints[name] ?? ""}
+          onInput={(text) => setValues({ ...values, [name]: text })}
+        />
       ))}
       {error && (
         <p class="small warn-text" role="alert">
@@ -73,17 +68,12 @@ export function EditRow({ entry, onEnd }: { entry: Entry; onEnd: () => void }) {
       )}
       <div class="row wrap end">
         <Button
+          label={words.restore}
           kind="quiet"
           onClick={() => save(Object.fromEntries(FIELDS.map((name) => [name, null])))}
-        >
-          {words.restore}
-        </Button>
-        <Button kind="quiet" onClick={onEnd}>
-          {t.value.common.cancel}
-        </Button>
-        <Button kind="main" type="submit">
-          {words.save}
-        </Button>
+        />
+        <Button label={t.value.common.cancel} kind="quiet" onClick={onEnd} />
+        <Button label={t.value.common.save} kind="main" type="submit" />
       </div>
     </form>
   );

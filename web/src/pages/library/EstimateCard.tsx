@@ -1,13 +1,12 @@
 import { useState } from "preact/hooks";
-import { api, take } from "../../api/client";
 import { Button } from "../../components/Button";
-import { ErrorState } from "../../components/ErrorState";
-import { Skeleton } from "../../components/Progress";
+import { Pending } from "../../components/ErrorState";
+import { Choice } from "../../components/Fields";
 import { count, decimal, t } from "../../i18n";
+import { call, useCall } from "../../state/calls";
 import { addJob } from "../../state/jobs";
-import { useLoaded } from "../../state/loading";
 import { workspace } from "../../state/location";
-import { revision, type WorkspaceDetails } from "../../state/workspaces";
+import type { WorkspaceDetails } from "../../state/workspaces";
 import { countWaiting, setWaiting } from "./sending";
 
 const TIERS = ["lean", "full", "none"] as const;
@@ -45,46 +44,30 @@ export function EstimateCard({ details }: { details: WorkspaceDetails }) {
   const [tier, setTier] = useState<Tier>(TIERS.find((known) => known === details.tier) ?? "lean");
   const [budget, setBudget] = useState("");
   const files = countWaiting(here);
-  const estimate = useLoaded(
-    files > 0 ? `${here} ${tier} ${files} ${revision.value}` : "",
-    async (signal) => {
-      const params = { path: { workspace: here } };
-      const body = { tier, budget: "", retry: false };
-      const call = api.POST("/api/v1/workspaces/{workspace}/estimate", { params, body, signal });
-      return (await take(call)) as unknown as Estimate;
-    },
-  );
+  const asked = { body: { tier, budget: "", retry: false } };
+  const estimate = useCall("post", "/estimate", files > 0 ? asked : null, { turn: files });
   if (files === 0) return null;
   const start = async () => {
-    const params = { path: { workspace: here } };
     const body = { tier, budget: budget.trim(), retry: false };
-    addJob(await take(api.POST("/api/v1/workspaces/{workspace}/index", { params, body })));
+    addJob(await call("post", "/index", { body }));
     setWaiting(here, 0);
   };
   return (
-    <section class="card estimate" aria-labelledby="estimate-title">
+    <section class="card stack tight" aria-labelledby="estimate-title">
       <div class="card-head">
         <h2 id="estimate-title">{words.title(files)}</h2>
         <span class="tag">{details.model}</span>
       </div>
-      <fieldset class="segments">
-        <legend>{words.tier}</legend>
-        {TIERS.map((name) => (
-          <label key={name}>
-            <input
-              type="radio"
-              name="tier"
-              checked={tier === name}
-              onChange={() => setTier(name)}
-            />
-            <span>{words.tiers[name]}</span>
-          </label>
-        ))}
-      </fieldset>
+      <Choice
+        legend={words.tier}
+        options={TIERS}
+        say={(name) => words.tiers[name]}
+        chosen={tier}
+        onChange={setTier}
+      />
       <p class="small muted">{words.tierNotes[tier]}</p>
-      {estimate.isLoading && <Skeleton lines={2} label={words.asking} />}
-      {estimate.error && <ErrorState error={estimate.error} retry={estimate.reload} />}
-      {estimate.data && <Figures estimate={estimate.data} />}
+      <Pending of={estimate} lines={2} label={words.asking} />
+      {estimate.data && <Figures estimate={estimate.data as unknown as Estimate} />}
       <div class="row wrap end">
         {tier !== "none" && (
           <label class="row ceiling">
@@ -98,9 +81,7 @@ export function EstimateCard({ details }: { details: WorkspaceDetails }) {
             />
           </label>
         )}
-        <Button kind="main" icon="play" onClick={start}>
-          {words.start}
-        </Button>
+        <Button label={words.start} kind="main" icon="play" onClick={start} />
       </div>
     </section>
   );
@@ -120,11 +101,18 @@ function Figures({ estimate }: { estimate: Estimate }) {
         <p>{chunks > 0 ? words.allKnown(chunks) : words.nothing}</p>
       ) : (
         <dl class="figures">
-          <Figure name={words.passages} value={count(chunks)} />
-          <Figure name={words.calls} value={count(run.calls)} />
-          <Figure name={words.tokensIn} value={range(run.input_tokens)} />
-          <Figure name={words.tokensOut} value={range(run.output_tokens)} />
-          <Figure name={words.cost} value={cost} />
+          {[
+            [t.value.library.files.columns.chunks, count(chunks)],
+            [words.calls, count(run.calls)],
+            [words.tokensIn, range(run.input_tokens)],
+            [words.tokensOut, range(run.output_tokens)],
+            [words.cost, cost],
+          ].map(([name, value]) => (
+            <div key={name}>
+              <dt>{name}</dt>
+              <dd class="number">{value}</dd>
+            </div>
+          ))}
         </dl>
       )}
       {sampled > 0 && (
@@ -134,14 +122,5 @@ function Figures({ estimate }: { estimate: Estimate }) {
       )}
       {run.calls > 0 && kept > 0 && <p class="small muted">{words.kept(kept)}</p>}
     </>
-  );
-}
-
-function Figure({ name, value }: { name: string; value: string }) {
-  return (
-    <div>
-      <dt>{name}</dt>
-      <dd class="number">{value}</dd>
-    </div>
   );
 }

@@ -34,9 +34,7 @@ export function FileButton({ label, of = "files", onChoose, ...look }: FileButto
           if (chosen.length > 0) onChoose(chosen);
         }}
       />
-      <Button {...look} onClick={() => field.current?.click()}>
-        {label}
-      </Button>
+      <Button label={label} {...look} onClick={() => field.current?.click()} />
     </>
   );
 }

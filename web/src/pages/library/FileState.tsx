@@ -1,7 +1,7 @@
 import { Icon, type IconName } from "../../components/Icon";
 import { duration, percent, t } from "../../i18n";
 import { type Progress, progress } from "../../state/jobs";
-import { type Entry, stateOf } from "./listing";
+import { type Entry, fileName, stateOf, titleOf } from "./listing";
 
 const ICONS: Record<ReturnType<typeof stateOf>, IconName> = {
   ready: "check",
@@ -18,7 +18,7 @@ export function FileState({ entry, isShort = false }: { entry: Entry; isShort?: 
   const state = stateOf(entry);
   const words = sayState(entry);
   return (
-    <span class={`file-state ${state}`} title={words}>
+    <span class={`row small file-state ${state}`} title={words}>
       {state === "reading" ? (
         <span class="spinner" aria-hidden="true" />
       ) : (
@@ -43,4 +43,18 @@ export function sayPart({ uri, part, parts, share }: Progress): string {
   if (parts > 0 && SOUND.test(uri)) return words.readingTo(duration(part), duration(parts));
   if (parts > 0) return words.readingPage(Math.min(part + 1, parts), parts);
   return share > 0 ? words.readingShare(percent(share)) : "";
+}
+
+interface FileTitleProps {
+  entry: Entry;
+  /** Where its text is; empty if it has none. */
+  href: string;
+  onClick?: (event: MouseEvent) => void;
+}
+
+export function FileTitle({ entry, href, onClick }: FileTitleProps) {
+  const title = titleOf(entry);
+  const look = { title: [title, fileName(entry)].join(" · "), children: title };
+  if (!href) return <span class="grow clip muted" {...look} />;
+  return <a class="grow clip name" href={href} onClick={onClick} {...look} />;
 }

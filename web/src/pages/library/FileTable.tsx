@@ -2,8 +2,9 @@ import { useEffect, useState } from "preact/hooks";
 import { Button, IconButton } from "../../components/Button";
 import { Empty } from "../../components/Empty";
 import { ErrorState } from "../../components/ErrorState";
-import { Icon } from "../../components/Icon";
+import { Choice, SearchField } from "../../components/Fields";
 import { Skeleton } from "../../components/Progress";
+import { SortHead } from "../../components/TableBox";
 import { numbersBetween, useVirtualRows } from "../../components/virtual";
 import { count, day, size, t } from "../../i18n";
 import { useShortcuts } from "../../state/keys";
@@ -11,14 +12,33 @@ import { asked, go, linkTo, setQuery, workspace } from "../../state/location";
 import { chooseSources } from "../../state/sources";
 import { mayWrite } from "../../state/workspaces";
 import { EditRow } from "./EditRow";
-import { FileState } from "./FileState";
-import { RemoveFiles, readAgain } from "./fileActions";
-import { type Entry, fileName, listAll, type Query, type State, useListing } from "./listing";
+import { FileState, FileTitle } from "./FileState";
+import { RemoveButton, readAgain } from "./fileActions";
+import {
+  type Entry,
+  fileName,
+  listAll,
+  type Query,
+  type State,
+  titleOf,
+  useListing,
+} from "./listing";
 
 const ROW_PIXELS = 52;
 const PAUSE_MS = 250;
 const STATES = ["any", "ready", "waiting", "attention"] as const;
-const COLUMNS = ["title", "state", "pages", "chunks", "date", "author", "tags", "size"] as const;
+/** Columns, and how wide they are. */
+const COLUMNS = {
+  title: "auto",
+  state: "142px",
+  pages: "60px",
+  chunks: "84px",
+  date: "106px",
+  author: "11%",
+  tags: "11%",
+  size: "76px",
+};
+type ColumnName = keyof typeof COLUMNS;
 const NUMBERS = new Set<string>(["pages", "chunks", "size"]);
 
 /** All files of the workspace: sorted, filtered, selected, edited in place. */
@@ -43,10 +63,11 @@ export function FileTable() {
     }
     setSelected(next);
   };
+  const selectAll = async () => select(await listAll(workspace.value, query), true);
   useShortcuts([
     { keys: "/", label: words.find, run: () => document.getElementById("find-file")?.focus() },
   ]);
-  if (files.isFirst) return <Skeleton label={t.value.common.loading} lines={6} />;
+  if (files.isFirst) return <Skeleton lines={6} />;
   if (!files.error && Object.values(files.counts).every((n) => n === 0)) return null;
   const isAll = files.total > 0 && selected.size >= files.total;
   const row = (index: number) => {
@@ -71,32 +92,23 @@ export function FileTable() {
         <h2 id="files-title">
           {words.title} <span class="muted number">{count(files.total)}</span>
         </h2>
-        <fieldset class="segments">
-          <legend class="only-spoken">{words.columns.state}</legend>
-          {STATES.map((name) => (
-            <label key={name}>
-              <input
-                type="radio"
-                name="state"
-                checked={query.state === name}
-                onChange={() => setQuery({ state: name === "any" ? null : name })}
-              />
-              <span>
-                {name === "any" ? t.value.common.all : words.states[name]}
-                {name !== "any" && (files.counts[name] ?? 0) > 0 && (
-                  <span class="number"> {count(files.counts[name] ?? 0)}</span>
-                )}
-              </span>
-            </label>
-          ))}
-        </fieldset>
+        <Choice
+          legend={words.columns.state}
+          isPlain
+          options={STATES}
+          say={(name) =>
+            name === "any"
+              ? t.value.common.all
+              : `${words.states[name]} ${count(files.counts[name] ?? 0)}`.replace(/ 0$/, "")
+          }
+          chosen={query.state as (typeof STATES)[number]}
+          onChange={(name) => setQuery({ state: name === "any" ? null : name })}
+        />
       </div>
       <div class="row wrap">
         <Find name={query.name} />
         {tag && (
-          <Button icon="close" onClick={() => setQuery({ tag: null })}>
-            {words.tagged(tag)}
-          </Button>
+          <Button label={words.tagged(tag)} icon="close" onClick={() => setQuery({ tag: null })} />
         )}
       </div>
       {selected.size > 0 && (
@@ -104,7 +116,7 @@ export function FileTable() {
           entries={[...selected.values()]}
           onClear={() => setSelected(new Map())}
           all={isAll ? 0 : files.total}
-          onAll={async () => select(await listAll(workspace.value, query), true)}
+          onAll={selectAll}
         />
       )}
       {files.error && <ErrorState error={files.error} retry={files.reload} />}
@@ -121,13 +133,10 @@ export function FileTable() {
                     type="checkbox"
                     aria-label={words.selectAll}
                     checked={isAll}
-                    onChange={async (event) => {
-                      if (!event.currentTarget.checked) setSelected(new Map());
-                      else select(await listAll(workspace.value, query), true);
-                    }}
+                    onChange={() => (isAll ? setSelected(new Map()) : selectAll())}
                   />
                 </th>
-                {COLUMNS.map((name) => (
+                {(Object.keys(COLUMNS) as ColumnName[]).map((name) => (
                   <Column key={name} name={name} sort={query.sort} />
                 ))}
                 <td class="act" />
@@ -145,23 +154,20 @@ export function FileTable() {
   );
 }
 
-function Column({ name, sort }: { name: (typeof COLUMNS)[number]; sort: string }) {
+function Column({ name, sort }: { name: ColumnName; sort: string }) {
   const isSorted = sort.replace("-", "") === name;
   const isDown = sort.startsWith("-");
   // Numbers and dates are looked at from the largest on.
   const first = NUMBERS.has(name) || name === "date" ? `-${name}` : name;
   const other = isDown ? name : `-${name}`;
   return (
-    <th
-      scope="col"
+    <SortHead
+      label={t.value.library.files.columns[name]}
       class={`${name} ${NUMBERS.has(name) ? "number" : ""}`}
-      aria-sort={isSorted ? (isDown ? "descending" : "ascending") : "none"}
-    >
-      <button type="button" onClick={() => setQuery({ sort: isSorted ? other : first })}>
-        {t.value.library.files.columns[name]}
-        {isSorted && <Icon name={isDown ? "down" : "up"} size={12} />}
-      </button>
-    </th>
+      width={COLUMNS[name]}
+      order={isSorted ? (isDown ? "descending" : "ascending") : "none"}
+      onSort={() => setQuery({ sort: isSorted ? other : first })}
+    />
   );
 }
 
@@ -189,7 +195,7 @@ interface FileRowProps {
 function FileRow({ entry, index, isSelected, onSelect, isEdited, onEdit, onEnd }: FileRowProps) {
   const words = t.value.library.files;
   const name = fileName(entry);
-  const title = entry.title || name.split("/").at(-1) || name;
+  const title = titleOf(entry);
   const isText = entry.chunks > 0 || entry.state === "ready";
   return (
     <tr class={isSelected ? "selected" : ""} aria-rowindex={index}>
@@ -202,15 +208,7 @@ function FileRow({ entry, index, isSelected, onSelect, isEdited, onEdit, onEnd }
         />
       </td>
       <td class="title">
-        {isText ? (
-          <a class="clip" href={linkTo("documents", { doc: entry.id })} title={title}>
-            {title}
-          </a>
-        ) : (
-          <span class="clip" title={title}>
-            {title}
-          </span>
-        )}
+        <FileTitle entry={entry} href={isText ? linkTo("documents", { doc: entry.id }) : ""} />
         {entry.title && (
           <span class="small faint clip" title={name}>
             {name}
@@ -247,7 +245,6 @@ function FileRow({ entry, index, isSelected, onSelect, isEdited, onEdit, onEnd }
 }
 
 function Find({ name }: { name: string }) {
-  const words = t.value.library.files;
   const [typed, setTyped] = useState(name);
   useEffect(() => setTyped(name), [name]);
   useEffect(() => {
@@ -256,15 +253,12 @@ function Find({ name }: { name: string }) {
     return () => clearTimeout(timer);
   }, [typed, name]);
   return (
-    <search class="search-field grow">
-      <Icon name="search" />
-      <input
+    <search class="grow">
+      <SearchField
         id="find-file"
-        type="search"
-        aria-label={words.find}
-        placeholder={words.find}
-        value={typed}
-        onInput={(event) => setTyped(event.currentTarget.value)}
+        label={t.value.library.files.find}
+        text={typed}
+        onText={setTyped}
       />
     </search>
   );
@@ -281,7 +275,6 @@ interface SelectedProps {
 /** What can be done with the selected files. */
 function Selected({ entries, all, onAll, onClear }: SelectedProps) {
   const words = t.value.library.files;
-  const [isLeaving, setLeaving] = useState(false);
   const documents = entries.filter((entry) => entry.chunks > 0);
   const limit = () => {
     chooseSources(documents);
@@ -290,30 +283,19 @@ function Selected({ entries, all, onAll, onClear }: SelectedProps) {
   return (
     <div class="selected row wrap">
       <strong role="status">{words.selected(entries.length)}</strong>
-      {all > 0 && (
-        <Button kind="quiet" onClick={onAll}>
-          {words.selectThese(count(all))}
-        </Button>
-      )}
-      <Button icon="ask" disabled={documents.length === 0} onClick={limit}>
-        {words.limit}
-      </Button>
+      {all > 0 && <Button label={words.selectThese(count(all))} kind="quiet" onClick={onAll} />}
+      <Button label={words.limit} icon="ask" disabled={documents.length === 0} onClick={limit} />
       {mayWrite.value && (
         <>
-          <Button icon="refresh" onClick={() => readAgain(entries).then(onClear)}>
-            {words.readAgain}
-          </Button>
-          <Button icon="delete" kind="danger" onClick={() => setLeaving(true)}>
-            {t.value.common.remove}
-          </Button>
+          <Button
+            label={words.readAgain}
+            icon="refresh"
+            onClick={() => readAgain(entries).then(onClear)}
+          />
+          <RemoveButton entries={entries} kind="danger" onDone={onClear} />
         </>
       )}
-      <Button kind="quiet" icon="close" onClick={onClear}>
-        {words.clear}
-      </Button>
-      {isLeaving && (
-        <RemoveFiles entries={entries} onClose={() => setLeaving(false)} onDone={onClear} />
-      )}
+      <Button label={words.clear} kind="quiet" icon="close" onClick={onClear} />
     </div>
   );
 }

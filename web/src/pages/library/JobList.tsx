@@ -1,9 +1,8 @@
-import { api, take } from "../../api/client";
 import { Button } from "../../components/Button";
 import { count, duration, moment, t } from "../../i18n";
 import { say } from "../../i18n/say";
+import { call } from "../../state/calls";
 import { addJob, isOpen, type Job, jobs, stoppedAt } from "../../state/jobs";
-import { workspace } from "../../state/location";
 import { mayWrite } from "../../state/workspaces";
 
 const SHOWN = 12;
@@ -18,9 +17,9 @@ export function JobList() {
       <summary>
         <h2>{words.past}</h2>
       </summary>
-      <ul class="job-list">
+      <ul class="ruled job-list">
         {over.map((job) => (
-          <li key={job.id}>
+          <li key={job.id} class="row wrap top">
             <span class={`state ${job.state}`}>{words.states[job.state] ?? job.state}</span>
             <div class="grow">
               <p>
@@ -39,9 +38,14 @@ export function JobList() {
             </div>
             <span class="small faint job-time">{timeOf(job)}</span>
             {job.state !== "finished" && mayWrite.value && (
-              <Button kind="quiet" icon="refresh" onClick={() => again(job)}>
-                {t.value.common.retry}
-              </Button>
+              <Button
+                label={t.value.common.retry}
+                kind="quiet"
+                icon="refresh"
+                onClick={async () =>
+                  addJob(await call("post", "/jobs/{job}/retry", { job: job.id }))
+                }
+              />
             )}
           </li>
         ))}
@@ -64,11 +68,4 @@ function timeOf(job: Job): string {
   const seconds = (Date.parse(job.finished) - Date.parse(job.started)) / 1000;
   const took = Number.isFinite(seconds) ? ` · ${duration(seconds)}` : "";
   return moment(job.finished || job.created) + took;
-}
-
-async function again(job: Job): Promise<void> {
-  const path = { workspace: workspace.value, job: job.id };
-  addJob(
-    await take(api.POST("/api/v1/workspaces/{workspace}/jobs/{job}/retry", { params: { path } })),
-  );
 }

@@ -1,12 +1,11 @@
-import { api, take } from "../../api/client";
 import { ErrorState } from "../../components/ErrorState";
 import { PageHead } from "../../components/PageHead";
 import { t } from "../../i18n";
+import { useCall } from "../../state/calls";
 import { settled } from "../../state/jobs";
 import { useShortcuts } from "../../state/keys";
-import { useLoaded } from "../../state/loading";
 import { linkTo, workspace } from "../../state/location";
-import { mayWrite, revision, type WorkspaceDetails } from "../../state/workspaces";
+import { mayWrite, type WorkspaceDetails } from "../../state/workspaces";
 import { Attention } from "./Attention";
 import { DropZone } from "./DropZone";
 import { EstimateCard } from "./EstimateCard";
@@ -20,17 +19,7 @@ import { WorkspaceList } from "./WorkspaceList";
 /** What there is: workspaces, files on their way in, and those that did not make it. */
 export default function LibraryPage() {
   const here = workspace.value;
-  const details = useLoaded(
-    here ? `${here} ${revision.value} ${settled.value}` : "",
-    (signal) =>
-      take(
-        api.GET("/api/v1/workspaces/{workspace}", {
-          params: { path: { workspace: here } },
-          signal,
-        }),
-      ),
-    { keepsOld: true },
-  );
+  const details = useCall("get", "", here ? {} : null, { keepsOld: true, turn: settled.value });
   useShortcuts([
     {
       keys: "/",
@@ -63,9 +52,9 @@ export default function LibraryPage() {
 function Numbers({ details }: { details: WorkspaceDetails }) {
   const words = t.value.library;
   return (
-    <p class="numbers number">
+    <p class="row wrap numbers number">
       <a href={linkTo("library", { state: "ready" })}>{words.documents(details.documents)}</a>
-      <span>{words.passages(details.chunks)}</span>
+      <span>{t.value.common.passages(details.chunks)}</span>
       <a href={linkTo("graph")}>{words.things(details.entities)}</a>
       {details.embedder && <span class="small faint">{details.embedder}</span>}
     </p>

@@ -1,19 +1,16 @@
-import { api, take } from "../../api/client";
 import { Button } from "../../components/Button";
-import { Progress } from "../../components/Progress";
+import { JobBar, sayStage } from "../../components/shell/JobsTray";
 import { count, size, t, timeLeft } from "../../i18n";
+import { call } from "../../state/calls";
 import {
   addJob,
   currentJob,
   isCutOff,
-  type Job,
   openJobs,
   pace,
   progress,
   type Progress as Reported,
 } from "../../state/jobs";
-import { workspace } from "../../state/location";
-import { barOf } from "../../state/pace";
 import { mayWrite } from "../../state/workspaces";
 import { sayPart } from "./FileState";
 import { fileName } from "./listing";
@@ -34,30 +31,28 @@ export function RunningJob() {
   if (!job) return null;
   const words = t.value.jobs;
   const reported = progress.value;
-  const share = reported ? barOf(reported) : 0;
-  const isStopping = job.state === "stopping";
-  const stage =
-    reported && !isStopping
-      ? (words.stages[reported.stage] ?? reported.stage)
-      : (words.states[job.state] ?? "");
   const others = openJobs.value.length - 1;
   return (
-    <section class="card running" aria-labelledby="running-title">
+    <section class="card stack tight" aria-labelledby="running-title">
       <div class="card-head">
         <h2 id="running-title">{words.kinds[job.kind] ?? job.kind}</h2>
         <div class="row">
           {others > 0 && <span class="tag">{words.moreWait(others)}</span>}
-          {mayWrite.value && !isStopping && (
-            <Button icon="stop" onClick={() => cancel(job)}>
-              {words.stop}
-            </Button>
+          {mayWrite.value && job.state !== "stopping" && (
+            <Button
+              label={words.stop}
+              icon="stop"
+              onClick={async () =>
+                addJob(await call("post", "/jobs/{job}/cancel", { job: job.id }))
+              }
+            />
           )}
         </div>
       </div>
       {["index", "reindex", "watch"].includes(job.kind) && <Steps stage={reported?.stage ?? ""} />}
-      <Progress done={share} total={share > 0 ? 1 : 0} label={stage} />
+      <JobBar job={job} />
       <div class="row between wrap small muted">
-        <span aria-live="polite">{stage}</span>
+        <span aria-live="polite">{sayStage(job)}</span>
         <Figures />
       </div>
       {reported?.uri && <FileInProgress reported={reported} />}
@@ -87,7 +82,7 @@ function Figures() {
     COUNTS_DOCUMENTS.has(reported.stage)
       ? words.documents(reported.done, reported.total)
       : t.value.common.of(count(reported.done), count(reported.total)),
-    reported.chunks > 0 && words.passages(reported.chunks),
+    reported.chunks > 0 && t.value.common.passages(reported.chunks),
     reported.bytes < reported.bytesTotal &&
       words.bytes(size(reported.bytes), size(reported.bytesTotal)),
     reported.failed > 0 && words.unread(reported.failed),
@@ -118,11 +113,4 @@ function Steps({ stage }: { stage: string }) {
 
 function isAmong(stage: string, stages: readonly string[]): boolean {
   return stages.includes(stage);
-}
-
-async function cancel(job: Job): Promise<void> {
-  const path = { workspace: workspace.value, job: job.id };
-  addJob(
-    await take(api.POST("/api/v1/workspaces/{workspace}/jobs/{job}/cancel", { params: { path } })),
-  );
 }

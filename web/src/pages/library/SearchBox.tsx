@@ -1,24 +1,20 @@
 import { useEffect, useState } from "preact/hooks";
-import { api, take } from "../../api/client";
 import { Button } from "../../components/Button";
 import { Empty } from "../../components/Empty";
-import { ErrorState } from "../../components/ErrorState";
+import { Pending } from "../../components/ErrorState";
+import { SearchField } from "../../components/Fields";
 import { FilterForm, FilterToggle } from "../../components/filters/FilterForm";
-import { Icon } from "../../components/Icon";
-import { Skeleton } from "../../components/Progress";
 import { SourceCard } from "../../components/SourceCard";
 import { percent, t } from "../../i18n";
+import { useCall } from "../../state/calls";
 import { currentJob, progress } from "../../state/jobs";
-import { useLoaded } from "../../state/loading";
-import { asked, linkTo, setQuery, workspace } from "../../state/location";
-import { revision } from "../../state/workspaces";
+import { asked, linkTo, setQuery } from "../../state/location";
 
 const FOUND = 10;
 
 /** Passages for a few words; it works while an index is still being made. */
 export function SearchBox() {
   const words = t.value.library;
-  const here = workspace.value;
   const wanted = asked("q").trim();
   const where = asked("where").trim();
   const [text, setText] = useState(wanted);
@@ -26,15 +22,8 @@ export function SearchBox() {
   const [filters, setFilters] = useState(where !== "");
   useEffect(() => setText(wanted), [wanted]);
   useEffect(() => setFilter(where), [where]);
-  const found = useLoaded(wanted ? `${here} ${wanted} ${where} ${revision.value}` : "", (signal) =>
-    take(
-      api.POST("/api/v1/workspaces/{workspace}/search", {
-        params: { path: { workspace: here } },
-        body: { question: wanted, k: FOUND, filters: where || null },
-        signal,
-      }),
-    ),
-  );
+  const body = { question: wanted, k: FOUND, filters: where || null };
+  const found = useCall("post", "/search", wanted ? { body } : null);
   return (
     <search class="stack" aria-label={words.search}>
       <form
@@ -45,17 +34,13 @@ export function SearchBox() {
         }}
       >
         <div class="row">
-          <div class="search-field grow">
-            <Icon name="search" />
-            <input
-              id="library-search"
-              type="search"
-              aria-label={words.search}
-              placeholder={words.search}
-              value={text}
-              onInput={(event) => setText(event.currentTarget.value)}
-            />
-          </div>
+          <SearchField
+            id="library-search"
+            class="grow"
+            label={words.search}
+            text={text}
+            onText={setText}
+          />
           <FilterToggle filter={filter} isOpen={filters} onClick={() => setFilters(!filters)} />
         </div>
         {filters && (
@@ -63,18 +48,16 @@ export function SearchBox() {
             <FilterForm filter={filter} onChange={setFilter} />
             <div class="row">
               <Button
+                label={t.value.filters.apply}
                 type="submit"
                 icon="search"
                 disabled={filter === where && text.trim() === wanted}
-              >
-                {t.value.filters.apply}
-              </Button>
+              />
             </div>
           </>
         )}
       </form>
-      {found.isLoading && <Skeleton label={t.value.common.loading} lines={6} />}
-      {found.error && <ErrorState error={found.error} retry={found.reload} />}
+      <Pending of={found} lines={6} />
       {found.data?.hits.length === 0 && (
         <Empty icon="search" title={words.nothingFound}>
           <p>{words.nothingFoundFix}</p>

@@ -1,16 +1,19 @@
 import { useState } from "preact/hooks";
+import { Button } from "../../components/Button";
 import { ErrorState } from "../../components/ErrorState";
+import { SearchField } from "../../components/Fields";
 import { Icon } from "../../components/Icon";
 import { Skeleton } from "../../components/Progress";
 import { CurrentJob } from "../../components/shell/JobsTray";
 import { numbersBetween, useVirtualRows } from "../../components/virtual";
 import { count, t } from "../../i18n";
 import { addressOf } from "../../state/location";
+import { set } from "../../state/set";
 import { chooseSources, chosenSources } from "../../state/sources";
 import { mayWrite } from "../../state/workspaces";
 import { FileButton } from "./FileButton";
-import { FileState } from "./FileState";
-import { type Entry, fileName, type Query, useListing } from "./listing";
+import { FileState, FileTitle } from "./FileState";
+import { type Entry, type Query, titleOf, useListing } from "./listing";
 import "./library.css";
 import { addFiles } from "./sending";
 
@@ -39,14 +42,16 @@ export function SourcesPanel({ workspace, onOpen }: SourcesPanelProps) {
     return entry ? (
       <SourceRow key={entry.uri} workspace={workspace} entry={entry} onOpen={onOpen} />
     ) : (
-      <li key={index} class="source-row" style={{ height: `${ROW_PIXELS}px` }} />
+      <li key={index} class="row source-row" style={{ height: `${ROW_PIXELS}px` }} />
     );
   };
   return (
     <section class="sources-panel" aria-labelledby="sources-title">
       <header class="row between">
         <h2 id="sources-title">
-          <a href={addressOf(workspace, "library")}>{words.sources}</a>{" "}
+          <a class="name" href={addressOf(workspace, "library")}>
+            {words.sources}
+          </a>{" "}
           <span class="muted number">{count(all)}</span>
         </h2>
         {mayWrite.value && <FileButton icon="plus" label={words.add} onChoose={addFiles} />}
@@ -64,28 +69,12 @@ export function SourcesPanel({ workspace, onOpen }: SourcesPanelProps) {
       {ticked.size > 0 && (
         <p class="row between small">
           <span>{words.limited(ticked.size)}</span>
-          <button
-            type="button"
-            class="link-button"
-            onClick={() => {
-              chosenSources.value = new Set();
-            }}
-          >
-            {words.useAll}
-          </button>
+          <Button kind="link" label={words.useAll} onClick={() => set(chosenSources, new Set())} />
         </p>
       )}
-      {all > FEW && (
-        <input
-          type="search"
-          aria-label={words.find}
-          placeholder={words.find}
-          value={name}
-          onInput={(event) => setName(event.currentTarget.value)}
-        />
-      )}
+      {all > FEW && <SearchField label={words.find} text={name} onText={setName} />}
       {files.error && <ErrorState error={files.error} retry={files.reload} />}
-      {files.isFirst && <Skeleton label={t.value.common.loading} lines={4} />}
+      {files.isFirst && <Skeleton lines={4} />}
       {!files.isFirst && files.total === 0 && <p class="small muted">{words.none}</p>}
       {files.total > 0 && (
         <ul class="virtual" ref={view.box} onScroll={view.onScroll} aria-label={words.sources}>
@@ -99,11 +88,10 @@ export function SourcesPanel({ workspace, onOpen }: SourcesPanelProps) {
 }
 
 function SourceRow({ workspace, entry, onOpen }: SourcesPanelProps & { entry: Entry }) {
-  const name = fileName(entry);
-  const title = entry.title || name.split("/").at(-1) || name;
+  const title = titleOf(entry);
   const isText = entry.chunks > 0;
   return (
-    <li class="source-row" style={{ height: `${ROW_PIXELS}px` }}>
+    <li class="row source-row" style={{ height: `${ROW_PIXELS}px` }}>
       <input
         type="checkbox"
         aria-label={t.value.library.files.limitTo(title)}
@@ -111,20 +99,11 @@ function SourceRow({ workspace, entry, onOpen }: SourcesPanelProps & { entry: En
         checked={chosenSources.value.has(entry.id)}
         onChange={(event) => chooseSources([entry], event.currentTarget.checked)}
       />
-      {isText ? (
-        <a
-          class="grow clip"
-          href={addressOf(workspace, "documents", { doc: entry.id })}
-          onClick={(event) => onOpen(event, entry.id)}
-          title={name}
-        >
-          {title}
-        </a>
-      ) : (
-        <span class="grow clip muted" title={name}>
-          {title}
-        </span>
-      )}
+      <FileTitle
+        entry={entry}
+        href={isText ? addressOf(workspace, "documents", { doc: entry.id }) : ""}
+        onClick={(event) => onOpen(event, entry.id)}
+      />
       <FileState entry={entry} isShort />
     </li>
   );

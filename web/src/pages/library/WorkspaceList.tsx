@@ -16,11 +16,11 @@ export function WorkspaceList() {
         <h2 id="workspaces-title">{words.workspaces}</h2>
         {mayAdminister.value && <a href={NEW}>{t.value.shell.newWorkspace}</a>}
       </div>
-      <ul class="workspace-list">
+      <ul class="ruled">
         {(workspaces.value ?? []).map((known) => (
-          <li key={known.name}>
+          <li key={known.name} class="row">
             <a
-              class="grow clip"
+              class="grow clip name"
               href={addressOf(known.name, "library")}
               title={known.name}
               aria-current={known.name === workspace.value ? "true" : undefined}

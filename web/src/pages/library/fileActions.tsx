@@ -1,6 +1,8 @@
-import { api, take } from "../../api/client";
+import { useState } from "preact/hooks";
+import { Button } from "../../components/Button";
 import { Confirm } from "../../components/Dialog";
 import { t } from "../../i18n";
+import { call } from "../../state/calls";
 import { addJob } from "../../state/jobs";
 import { workspace } from "../../state/location";
 import { revision } from "../../state/workspaces";
@@ -9,37 +11,28 @@ import { type Entry, fileName } from "./listing";
 
 const MOST_NAMED = 1_000;
 
-const path = () => ({ params: { path: { workspace: workspace.value } } });
-
 /** Call for the URIs of files, as many at a time as a request takes. */
 async function inParts(
   files: readonly Pick<Entry, "uri">[],
-  call: (documents: string[]) => Promise<unknown>,
+  ask: (documents: string[]) => Promise<unknown>,
 ): Promise<void> {
   for (let start = 0; start < files.length; start += MOST_NAMED)
-    await call(files.slice(start, start + MOST_NAMED).map(({ uri }) => uri));
+    await ask(files.slice(start, start + MOST_NAMED).map(({ uri }) => uri));
 }
 
 /** Have files read again, also those that no job has read yet. */
 export async function readAgain(files: readonly Entry[]): Promise<void> {
   const known = files.filter(({ state }) => state === "ready" || state === "failed");
-  const body = { budget: "" };
-  await inParts(known, async (documents) => {
-    const asked = { ...path(), body: { ...body, documents } };
-    addJob(await take(api.POST("/api/v1/workspaces/{workspace}/documents/reindex", asked)));
-  });
-  if (known.length < files.length) {
-    const asked = { ...path(), body: { ...body, retry: false } };
-    addJob(await take(api.POST("/api/v1/workspaces/{workspace}/index", asked)));
-  }
+  await inParts(known, async (documents) =>
+    addJob(await call("post", "/documents/reindex", { body: { budget: "", documents } })),
+  );
+  if (known.length < files.length)
+    addJob(await call("post", "/index", { body: { budget: "", retry: false } }));
 }
 
 /** Take files out of those that need attention. */
 export async function dismiss(files: readonly Pick<Entry, "uri">[]): Promise<void> {
-  await inParts(files, (documents) => {
-    const asked = { ...path(), body: { documents } };
-    return take(api.POST("/api/v1/workspaces/{workspace}/documents/dismiss", asked));
-  });
+  await inParts(files, (documents) => call("post", "/documents/dismiss", { body: { documents } }));
   revision.value += 1;
 }
 
@@ -48,10 +41,7 @@ export async function removeFiles(files: readonly Entry[]): Promise<void> {
   const refused = files.filter(({ state }) => state === "refused");
   await inParts(
     files.filter(({ state }) => state !== "refused"),
-    async (documents) => {
-      const asked = { ...path(), body: { documents } };
-      addJob(await take(api.POST("/api/v1/workspaces/{workspace}/documents/delete", asked)));
-    },
+    async (documents) => addJob(await call("post", "/documents/delete", { body: { documents } })),
   );
   if (refused.length > 0) await dismiss(refused);
 }
@@ -62,10 +52,9 @@ export async function replaceFile(old: Entry, file: File): Promise<void> {
   const suffix = (of: string) => of.split(".").at(-1)?.toLowerCase() ?? "";
   const isSame = suffix(file.name) === suffix(name) && old.error_reason !== "name";
   const folder = name.slice(0, name.lastIndexOf("/") + 1);
-  const chosen = { name: isSame ? name : folder + file.name, file };
   const sent = await sendFiles({
     workspace: workspace.value,
-    files: [chosen],
+    files: [{ name: isSame ? name : folder + file.name, file }],
     index: true,
     signal: new AbortController().signal,
     onSent: () => undefined,
@@ -75,34 +64,43 @@ export async function replaceFile(old: Entry, file: File): Promise<void> {
   revision.value += 1;
 }
 
-interface RemoveFilesProps {
+interface RemoveButtonProps {
   entries: readonly Entry[];
-  onClose: () => void;
-  onDone: () => void;
+  kind: "quiet" | "danger";
+  onDone?: () => void;
 }
 
-/** Asks before files are removed. */
-export function RemoveFiles({ entries, onClose, onDone }: RemoveFilesProps) {
-  const words = t.value.library.files;
-  const first = entries[0];
-  const title =
-    entries.length === 1 && first
-      ? t.value.documents.removeTitle(first.title || fileName(first))
-      : words.removeTitle(entries.length);
+/** A button to remove files, which asks before. */
+export function RemoveButton({ entries, kind, onDone }: RemoveButtonProps) {
+  const [isAsking, setAsking] = useState(false);
+  const words = t.value.documents;
+  const { files } = t.value.library;
+  const [first] = entries;
+  const isOne = entries.length === 1 && first;
   return (
-    <Confirm
-      title={title}
-      action={t.value.common.remove}
-      onClose={onClose}
-      onConfirm={() => removeFiles(entries).then(onDone)}
-    >
-      <p>{words.removeNote}</p>
-      {entries.some(({ uploaded }) => uploaded) && (
-        <p class="muted">{t.value.documents.removeUpload}</p>
+    <>
+      <Button
+        label={t.value.common.remove}
+        icon="delete"
+        kind={kind}
+        onClick={() => setAsking(true)}
+      />
+      {isAsking && (
+        <Confirm
+          title={
+            isOne
+              ? words.removeTitle(first.title || fileName(first))
+              : files.removeTitle(entries.length)
+          }
+          action={t.value.common.remove}
+          onClose={() => setAsking(false)}
+          onConfirm={() => removeFiles(entries).then(onDone)}
+        >
+          <p>{files.removeNote}</p>
+          {entries.some(({ uploaded }) => uploaded) && <p class="muted">{words.removeUpload}</p>}
+          {entries.some(({ uploaded }) => !uploaded) && <p class="muted">{words.removeSource}</p>}
+        </Confirm>
       )}
-      {entries.some(({ uploaded }) => !uploaded) && (
-        <p class="muted">{t.value.documents.removeSource}</p>
-      )}
-    </Confirm>
+    </>
   );
 }

@@ -51,12 +51,13 @@ export async function droppedFiles(transfer: DataTransfer): Promise<Chosen[]> {
 }
 
 async function walk(entry: FileSystemEntry): Promise<Chosen[]> {
-  if (isFile(entry)) {
-    const file = await new Promise<File>((resolve, reject) => entry.file(resolve, reject));
+  if (entry.isFile) {
+    const file = await new Promise<File>((resolve, reject) =>
+      (entry as FileSystemFileEntry).file(resolve, reject),
+    );
     return [{ name: entry.fullPath.replace(/^\/+/, ""), file }];
   }
-  if (!isFolder(entry)) return [];
-  const reader = entry.createReader();
+  const reader = (entry as FileSystemDirectoryEntry).createReader();
   const within: FileSystemEntry[] = [];
   for (;;) {
     // A reader returns a part at a time, and nothing at the end.
@@ -70,26 +71,17 @@ async function walk(entry: FileSystemEntry): Promise<Chosen[]> {
   return (await Promise.all(shown.map(walk))).flat();
 }
 
-function isFile(entry: FileSystemEntry): entry is FileSystemFileEntry {
-  return entry.isFile;
-}
-
-function isFolder(entry: FileSystemEntry): entry is FileSystemDirectoryEntry {
-  return entry.isDirectory;
-}
-
 /** Return files in parts that one request carries each. */
 export function splitFiles(chosen: readonly Chosen[]): Chosen[][] {
   const parts: Chosen[][] = [];
   let bytes = 0;
   for (const item of chosen) {
+    bytes += item.file.size;
     const last = parts.at(-1);
-    if (!last || last.length >= MOST_FILES || bytes + item.file.size > MOST_BYTES) {
+    if (last && last.length < MOST_FILES && bytes <= MOST_BYTES) last.push(item);
+    else {
       parts.push([item]);
       bytes = item.file.size;
-    } else {
-      last.push(item);
-      bytes += item.file.size;
     }
   }
   return parts;
@@ -121,8 +113,11 @@ export function sendFiles({ workspace, files, index, signal, onSent }: Sending):
     request.onload = () => {
       if (request.status === 401) noteLocked(key);
       const body = parse(request.responseText);
-      if (request.status < 300) resolve((body as { data: Upload }).data);
-      else reject(errorOf(responseOf(request), body));
+      if (request.status < 300) return resolve((body as { data: Upload }).data);
+      const wait = request.getResponseHeader("Retry-After");
+      const headers = wait ? { "Retry-After": wait } : {};
+      const { status, statusText } = request;
+      reject(errorOf(new Response(null, { status, statusText, headers }), body));
     };
     signal.addEventListener("abort", () => request.abort());
     request.send(form);
@@ -135,13 +130,4 @@ function parse(text: string): unknown {
   } catch {
     return null;
   }
-}
-
-function responseOf(request: XMLHttpRequest): Response {
-  const wait = request.getResponseHeader("Retry-After");
-  return new Response(null, {
-    status: request.status,
-    statusText: request.statusText,
-    headers: wait ? { "Retry-After": wait } : {},
-  });
 }

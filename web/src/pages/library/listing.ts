@@ -1,9 +1,12 @@
 /** The files of a workspace as the server pages and sorts them, loaded where they are looked at. */
 
-import { useEffect, useRef, useState } from "preact/hooks";
-import { api, isAborted, isWaiting, type Shapes, take } from "../../api/client";
+import { useMemo, useState } from "preact/hooks";
+import type { Shapes } from "../../api/client";
+import { numbersBetween } from "../../components/virtual";
+import { call } from "../../state/calls";
 import { renewal } from "../../state/connection";
 import { currentJob, progress, settled } from "../../state/jobs";
+import { useLoaded } from "../../state/loading";
 import { revision } from "../../state/workspaces";
 
 export type Entry = Shapes["DocumentShape"];
@@ -32,84 +35,51 @@ const PART = 100;
 const MOST_LISTED = 1_000;
 
 interface Held {
-  wanted: string;
   total: number;
-  counts: Record<string, number>;
-  parts: ReadonlyMap<number, readonly Entry[]>;
-  error: Error | null;
+  counts: Readonly<Record<string, number>>;
+  parts: Map<number, readonly Entry[]>;
 }
 
 /** Return the files that fit, which load again while a job finishes more of them. */
 export function useListing(workspace: string, query: Query): Listing {
-  const wanted = JSON.stringify([workspace, query]);
-  const [held, setHeld] = useState<Held>({
-    wanted: "",
-    total: 0,
-    counts: {},
-    parts: new Map(),
-    error: null,
-  });
-  const shown = useRef({ first: 0, end: 1 });
-  const asked = useRef(new Set<number>());
-  const [turn, setTurn] = useState(0);
-  const version = `${wanted} ${revision.value} ${settled.value} ${renewal.value} ${turn}`;
-  const current = useRef(version);
-  const load = (part: number) => {
-    if (!workspace || asked.current.has(part)) return;
-    asked.current.add(part);
-    const of = current.current;
-    listFiles(workspace, query, part * PART, PART).then(
-      ({ documents, total, counts }) => {
-        if (current.current !== of) return;
-        setHeld((before) => {
-          const kept = before.wanted === wanted ? before.parts : [];
-          return {
-            wanted,
-            total,
-            counts,
-            parts: new Map([...kept, [part, documents]]),
-            error: null,
-          };
-        });
-      },
-      (error: unknown) => {
-        asked.current.delete(part);
-        if (isAborted(error) || isWaiting(error) || current.current !== of) return;
-        const failure = error instanceof Error ? error : new Error(String(error));
-        setHeld((before) => ({ ...before, error: failure }));
-      },
-    );
-  };
-  const show = (first: number, end: number) => {
-    shown.current = { first, end };
-    const last = Math.max(0, Math.ceil(end / PART) - 1);
-    for (let part = Math.floor(first / PART); part <= last; part += 1) load(part);
-  };
-  useEffect(() => {
-    if (current.current !== version) {
-      current.current = version;
-      asked.current = new Set();
-    }
-    show(shown.current.first, shown.current.end);
-  }, [version]);
+  const turns = [revision.value, settled.value, renewal.value];
+  const version = JSON.stringify([workspace, query, turns]);
+  // All that came for a version; what is shown may still be that of the version before.
+  const held = useMemo<Held>(() => ({ total: 0, counts: {}, parts: new Map() }), [version]);
+  const [range, setRange] = useState<readonly number[]>([0]);
+  const wanted = workspace && `${version} ${range}`;
+  const loaded = useLoaded(
+    wanted,
+    async () => {
+      const missing = range.filter((part) => !held.parts.has(part));
+      const load = async (part: number) => {
+        const { documents, ...rest } = await listFiles(workspace, query, part * PART, PART);
+        held.parts.set(part, documents);
+        Object.assign(held, rest);
+      };
+      await Promise.all(missing.map(load));
+      return held;
+    },
+    { keepsOld: true },
+  );
+  const { total, counts, parts } = loaded.data ?? held;
   return {
-    total: held.total,
-    counts: held.counts,
-    at: (index) => held.parts.get(Math.floor(index / PART))?.[index % PART],
-    show,
-    error: held.error,
-    isFirst: held.wanted === "" && held.error === null,
-    reload: () => setTurn(turn + 1),
+    total,
+    counts,
+    at: (index) => parts.get(Math.floor(index / PART))?.[index % PART],
+    show: (first, end) => {
+      const from = Math.floor(first / PART);
+      setRange(numbersBetween(from, Math.max(from + 1, Math.ceil(end / PART))));
+    },
+    error: loaded.error,
+    isFirst: loaded.data === null && loaded.error === null,
+    reload: loaded.reload,
   };
 }
 
 /** Ask for some of the files that fit. */
 export function listFiles(workspace: string, query: Query, start: number, limit: number) {
-  return take(
-    api.GET("/api/v1/workspaces/{workspace}/documents", {
-      params: { path: { workspace }, query: { ...query, start, limit } },
-    }),
-  );
+  return call("get", "/documents", { workspace, query: { ...query, start, limit } });
 }
 
 /** Return all files that fit. */
@@ -125,6 +95,12 @@ export async function listAll(workspace: string, query: Query): Promise<Entry[]>
 /** Return the name of a file as a person gave it: with its folders, without that of uploads. */
 export function fileName({ uri, uploaded }: Pick<Entry, "uri" | "uploaded">): string {
   return uploaded ? uri.replace(/^uploads\//, "") : uri;
+}
+
+/** Return what a file is called where there is room for little. */
+export function titleOf(entry: Entry): string {
+  const name = fileName(entry);
+  return entry.title || name.split("/").at(-1) || name;
 }
 
 /** Return how a file is doing: the one in progress is read, others wait for a job or for nothing. */

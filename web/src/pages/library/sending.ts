@@ -1,9 +1,10 @@
 /** What is being sent at the moment, and what became of the last upload. */
 
 import { signal } from "@preact/signals";
-import { api, isAborted, isWaiting, take } from "../../api/client";
+import { isAborted, isWaiting } from "../../api/client";
 import { t } from "../../i18n";
 import { announce } from "../../state/announcements";
+import { call } from "../../state/calls";
 import { renewed } from "../../state/connection";
 import { focusSoon } from "../../state/focus";
 import { addJob } from "../../state/jobs";
@@ -69,8 +70,7 @@ export async function addFiles(chosen: readonly Chosen[]): Promise<void> {
   try {
     if (!isHere) go(addressOf(await makeWorkspace(titleOf(chosen)), "ask"));
     const target = workspace.value;
-    const params = { path: { workspace: target } };
-    const { model } = await take(api.GET("/api/v1/workspaces/{workspace}", { params }));
+    const { model } = await call("get", "", { workspace: target });
     showWorkspace(target, { asks: !model });
     await sendAll(target, chosen, { index: !model });
   } catch (error) {
@@ -97,8 +97,7 @@ export function showWorkspace(name: string, { asks = true } = {}): void {
 export async function trySample(): Promise<void> {
   const { sampleTitle } = t.value.start;
   const target = current.value?.name ?? (await makeWorkspace(sampleTitle, SAMPLE));
-  const params = { path: { workspace: target } };
-  addJob(await take(api.POST("/api/v1/workspaces/{workspace}/sample", { params })), target);
+  addJob(await call("post", "/sample", { workspace: target }), target);
   showWorkspace(target);
 }
 

@@ -15,24 +15,22 @@ export default function StartPage() {
   const known = workspaces.value ?? [];
   const sample = known.find(({ name }) => name === SAMPLE);
   return (
-    <div class="start">
+    <div class="stack loose start">
       <h1>{words.title}</h1>
       <p class="muted">{words.note}</p>
       <DropZone isFirst />
       <div class="row wrap center">
         <Button
+          label={words.sample}
           icon="play"
           onClick={() => (sample && !current.value ? showWorkspace(sample.name) : trySample())}
-        >
-          {words.sample}
-        </Button>
+        />
         {!current.value && mayAdminister.value && (
           <Button
+            label={words.empty}
             kind="quiet"
             onClick={async () => showWorkspace(await makeWorkspace(words.emptyTitle))}
-          >
-            {words.empty}
-          </Button>
+          />
         )}
       </div>
     </div>
