@@ -5,7 +5,7 @@ import { t } from "../../i18n";
 import { useCall } from "../../state/calls";
 import { isReading } from "../../state/jobs";
 import { go, linkTo } from "../../state/location";
-import { openPlace } from "./address";
+import { openPlace, type Passage, placeOf } from "./address";
 import { Offers } from "./Offers";
 import { sayReady } from "./words";
 
@@ -62,7 +62,7 @@ export function Guide({ details, onAsk }: GuideProps) {
 interface Line {
   title: string;
   sentence: string;
-  source: { document_id: string; span: readonly number[] };
+  source: Passage;
 }
 
 function toLine(each: Described | Dated): Line {
@@ -76,15 +76,12 @@ function Part({ title, lines }: { title: string; lines: readonly Line[] }) {
   return (
     <div class="stack tight small">
       <h2>{title}</h2>
-      {lines.map(({ title: name, sentence, source: { document_id: document, span } }) => {
-        const [start = 0, end = 0] = span;
-        return (
-          <p key={`${document} ${start}`}>
-            <Button kind="link" label={name} onClick={() => openPlace({ document, start, end })} />{" "}
-            <span class="muted">{sentence}</span>
-          </p>
-        );
-      })}
+      {lines.map(({ title: name, sentence, source }) => (
+        <p key={`${source.document_id} ${source.span[0]}`}>
+          <Button kind="link" label={name} onClick={() => openPlace(placeOf(source))} />{" "}
+          <span class="muted">{sentence}</span>
+        </p>
+      ))}
     </div>
   );
 }

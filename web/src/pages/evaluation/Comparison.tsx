@@ -1,4 +1,5 @@
 import type { Shapes } from "../../api/client";
+import { Button } from "../../components/Button";
 import { Pending } from "../../components/ErrorState";
 import { optionsOf, Select } from "../../components/Select";
 import { Table } from "../../components/Table";
@@ -159,14 +160,12 @@ function Cases({ found, question }: { found: Difference; question: string }) {
           {
             head: words.question,
             cell: ({ id, question: text }) => (
-              <button
-                type="button"
-                class="link-button break"
-                aria-expanded={id === question}
+              <Button
+                label={text}
+                kind="link"
+                expanded={id === question}
                 onClick={() => setQuery({ q: id === question ? null : id })}
-              >
-                {text}
-              </button>
+              />
             ),
           },
           { head: words.first, cell: ({ first }) => writeValue(first[metric]), class: "number" },
