@@ -19,37 +19,32 @@ type Field = Shapes["FieldInfo"];
 
 const NEW: Condition = { field: "", comparison: "=", value: "" };
 
-interface ToggleProps {
-  /** The text of the filter; empty for none. */
-  filter: string;
-  isOpen: boolean;
-  onClick: () => void;
-}
-
-/** The button that opens the form, with how many conditions there are. */
-export function FilterToggle({ filter, isOpen, onClick }: ToggleProps) {
+/** Return the button that opens the form of a filter, with how many conditions there are, and the
+ * form once it is open; `onChange` takes the text of what is complete so far. */
+export function useFilter(filter: string, onChange: (filter: string) => void) {
   const words = t.value.filters;
+  const [isOpen, setOpen] = useState(filter !== "");
   const number = filter.trim() ? (readFilter(filter)?.length ?? 1) : 0;
-  return (
+  const toggle = (
     <Button
       label={number ? words.titleCount(count(number)) : words.title}
       kind="quiet"
       icon="filter"
       expanded={isOpen}
       pressed={number > 0}
-      onClick={onClick}
+      onClick={() => setOpen(!isOpen)}
     />
   );
+  return [toggle, isOpen && <FilterForm filter={filter} onChange={onChange} />] as const;
 }
 
 interface FormProps {
   filter: string;
-  /** Takes the text of what is complete so far. */
   onChange: (filter: string) => void;
 }
 
 /** Conditions on documents and pages, of the fields that the workspace has. */
-export function FilterForm({ filter, onChange }: FormProps) {
+function FilterForm({ filter, onChange }: FormProps) {
   const words = t.value.filters;
   const [rows, setRows] = useState<readonly Condition[] | null>(() => startOf(filter));
   // What was written here is not taken apart while it is written; the address may say something else.

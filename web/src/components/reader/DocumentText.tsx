@@ -3,7 +3,7 @@ import { memo } from "preact/compat";
 import { useContext, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { clock, t } from "../../i18n";
 import { linkTo, page, setQuery } from "../../state/location";
-import { cutAtSpans, type Span } from "../offsets";
+import { countBefore, cutAtSpans, type Span } from "../offsets";
 import { TextCode, TextTable } from "../prose";
 import { placeInRuns, type Row, type Run, type Shown } from "./blocks";
 import { type Contents, findTicks, type Read, type Style, type Tick } from "./document";
@@ -161,14 +161,7 @@ function layersOf(read: Read, marks: readonly Span[], things: Contents["things"]
 
 /** Return the index of the row that a place is in. */
 function findRow(rows: readonly Row[], place: number): number {
-  let low = 0;
-  let high = rows.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if ((rows[middle]?.end ?? 0) <= place) low = middle + 1;
-    else high = middle;
-  }
-  return low;
+  return countBefore(rows.length, (at) => (rows[at]?.end ?? 0) <= place);
 }
 
 interface Around {
@@ -242,26 +235,26 @@ function Blocks({ blocks }: { blocks: readonly Shown[] }) {
 }
 
 /** What is around blocks within a block. */
-const FRAMES = { quote: "blockquote", figure: "figure", box: "div", turn: "div" } as const;
-const FRAME_CLASSES = { quote: "", figure: "", box: "text-box", turn: "speech" };
+const FRAMES = {
+  quote: ["blockquote", ""],
+  figure: ["figure", ""],
+  box: ["div", "text-box"],
+  turn: ["div", "speech"],
+} as const;
 
 function BlockText({ block }: { block: Shown }) {
   const { level } = useContext(AroundRow);
+  const words = "runs" in block && <Runs runs={block.runs} />;
+  const body = "body" in block && <Blocks blocks={block.body} />;
   switch (block.kind) {
     case "heading": {
       const Heading = `h${Math.min(level + block.level, 6)}` as "h2";
-      return (
-        <Heading class={`text-heading of-level-${Math.min(block.level, 4)}`}>
-          <Runs runs={block.runs} />
-        </Heading>
-      );
+      return <Heading class={`text-heading of-level-${Math.min(block.level, 4)}`}>{words}</Heading>;
     }
     case "paragraph":
-      return (
-        <p>
-          <Runs runs={block.runs} />
-        </p>
-      );
+      return <p>{words}</p>;
+    case "code":
+      return <TextCode language={block.language}>{words}</TextCode>;
     case "list": {
       const List = block.isOrdered ? "ol" : "ul";
       return (
@@ -293,23 +286,15 @@ function BlockText({ block }: { block: Shown }) {
           <dt>
             <Runs runs={[block.term]} />
           </dt>
-          <dd>
-            <Blocks blocks={block.body} />
-          </dd>
+          <dd>{body}</dd>
         </dl>
       );
-    case "code":
-      return (
-        <TextCode language={block.language}>
-          <Runs runs={block.runs} />
-        </TextCode>
-      );
     default: {
-      const Frame = FRAMES[block.kind];
+      const [Frame, kind] = FRAMES[block.kind];
       return (
-        <Frame class={FRAME_CLASSES[block.kind]}>
+        <Frame class={kind}>
           {block.speaker && <strong>{block.speaker}</strong>}
-          <Blocks blocks={block.body} />
+          {body}
         </Frame>
       );
     }

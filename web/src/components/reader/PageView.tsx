@@ -142,23 +142,12 @@ function PagePicture({ address, number, boxes }: PagePictureProps) {
     <>
       {picture.error && <Pending of={picture} />}
       {picture.data && <img src={picture.data} alt={t.value.reader.pageOf(number)} />}
-      {boxes.map(([left = 0, top = 0, right = 0, bottom = 0], index) => (
-        <mark
-          key={index}
-          style={{
-            left: percentOf(left),
-            top: percentOf(top),
-            width: percentOf(right - left),
-            height: percentOf(bottom - top),
-          }}
-        />
-      ))}
+      {boxes.map(([left = 0, top = 0, right = 1, bottom = 1], index) => {
+        const inset = [top, 1 - right, 1 - bottom, left].map((part) => `${part * 100}%`);
+        return <mark key={index} style={{ inset: inset.join(" ") }} />;
+      })}
     </>
   );
-}
-
-function percentOf(part: number): string {
-  return `${(part * 100).toFixed(3)}%`;
 }
 
 function pageIn(box: Box, number: number): HTMLElement | null {

@@ -36,118 +36,75 @@ export function AnswerText({ text, isQuoted = false, marks = NONE }: AnswerTextP
 /** A block is read again only when its text changes: of a text that comes, the last one alone. */
 const Block = memo(({ text, isQuoted }: { text: string; isQuoted: boolean }) => {
   const tokens = useMemo(() => readBlock(text, { isQuoted }), [text, isQuoted]);
-  return <Blocks tokens={tokens} />;
+  return <Parts tokens={tokens} />;
 });
 
-function Blocks({ tokens }: { tokens: readonly Token[] }) {
-  return (
-    <>
-      {tokens.map((token, index) => (
-        <BlockToken key={index} token={token} />
-      ))}
-    </>
-  );
-}
-
-function BlockToken({ token }: { token: Token }) {
-  const within = partsOf(token);
-  switch (token.type) {
-    case "space":
-      return null;
-    case "heading":
-      return (
-        <p class="answer-heading">
-          <Inline tokens={within} />
-        </p>
-      );
-    case "paragraph":
-      return (
-        <p>
-          <Inline tokens={within} endsBlock />
-        </p>
-      );
-    case "text":
-      return <Inline tokens={within.length > 0 ? within : [token]} endsBlock />;
-    case "list": {
-      const { ordered, start, items } = token as Tokens.List;
-      const listed = items.map(({ tokens }, index) => (
-        <li key={index}>
-          <Blocks tokens={tokens} />
-        </li>
-      ));
-      return ordered ? <ol start={Number(start) || 1}>{listed}</ol> : <ul>{listed}</ul>;
-    }
-    case "blockquote":
-      return (
-        <blockquote>
-          <Blocks tokens={within} />
-        </blockquote>
-      );
-    case "code":
-      return <TextCode>{(token as Tokens.Code).text}</TextCode>;
-    case "table": {
-      const { header, rows } = token as Tokens.Table;
-      return (
-        <TextTable
-          header={header.some(({ text }) => text) ? header : []}
-          rows={rows}
-          cell={({ tokens }) => <Inline tokens={tokens} />}
-        />
-      );
-    }
-    case "hr":
-      return <hr />;
-    default:
-      return (
-        <p>
-          <Plain text={token.raw} isLast />
-        </p>
-      );
-  }
-}
-
-function partsOf(token: Token): Token[] {
-  return ("tokens" in token && token.tokens) || [];
-}
-
-interface InlineProps {
+interface PartsProps {
   tokens: readonly Token[];
   /** Whether a paragraph ends with the last of them: only there nothing can be cited later. */
   endsBlock?: boolean;
 }
 
-function Inline({ tokens, endsBlock = false }: InlineProps) {
+function Parts({ tokens, endsBlock = false }: PartsProps) {
   return (
     <>
       {tokens.map((token, index) => (
-        <InlineToken key={index} token={token} isLast={endsBlock && index === tokens.length - 1} />
+        <Part key={index} token={token} isLast={endsBlock && index === tokens.length - 1} />
       ))}
     </>
   );
 }
 
-function InlineToken({ token, isLast }: { token: Token; isLast: boolean }) {
-  const parts = partsOf(token);
-  const within = parts.length > 0 && <Inline tokens={parts} />;
-  switch (token.type) {
-    case "strong":
-    case "em":
-    case "del": {
-      const Style = token.type as "strong";
-      return <Style>{within}</Style>;
-    }
-    case "codespan":
-      return <code>{(token as Tokens.Codespan).text}</code>;
+/** What a token of Markdown is shown as, where that is no more than an element around its parts. */
+const ELEMENTS = ["strong", "em", "del", "blockquote"];
+
+function Part({ token, isLast }: { token: Token; isLast: boolean }) {
+  const { type, raw } = token;
+  const { text = raw, tokens = [] } = token as Partial<Tokens.Text>;
+  const endsBlock = type === "paragraph" || type === "text";
+  const within = tokens.length > 0 && <Parts tokens={tokens} endsBlock={endsBlock} />;
+  if (ELEMENTS.includes(type)) {
+    const Element = type as "strong";
+    return <Element>{within}</Element>;
+  }
+  switch (type) {
+    case "space":
+      return null;
     case "br":
       return <br />;
-    case "link":
-      // An address in an answer is a text like any other: a page of ours leads nowhere else.
-      return <>{within}</>;
-    case "escape":
-    case "text":
-      return within || <Plain text={(token as Tokens.Text).text} isLast={isLast} />;
+    case "hr":
+      return <hr />;
+    case "heading":
+      return <p class="answer-heading">{within}</p>;
+    case "paragraph":
+      return <p>{within}</p>;
+    case "code":
+      return <TextCode>{text}</TextCode>;
+    case "codespan":
+      return <code>{text}</code>;
+    case "list": {
+      const { ordered, start, items } = token as Tokens.List;
+      const listed = items.map((item, index) => (
+        <li key={index}>
+          <Parts tokens={item.tokens} endsBlock />
+        </li>
+      ));
+      return ordered ? <ol start={Number(start) || 1}>{listed}</ol> : <ul>{listed}</ul>;
+    }
+    case "table": {
+      const { header, rows } = token as Tokens.Table;
+      return (
+        <TextTable
+          header={header.some((cell) => cell.text) ? header : []}
+          rows={rows}
+          cell={(cell) => <Parts tokens={cell.tokens} />}
+        />
+      );
+    }
     default:
-      return <Plain text={token.raw} />;
+      // An address in an answer is a text like any other: a page of ours leads nowhere else.
+      if (within) return within;
+      return <Plain text={type === "text" || type === "escape" ? text : raw} isLast={isLast} />;
   }
 }
 

@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Shapes } from "../../api/client";
 import { Button } from "../../components/Button";
-import { FilterForm, FilterToggle } from "../../components/filters/FilterForm";
+import { useFilter } from "../../components/filters/FilterForm";
 import { useMeasured } from "../../components/measure";
 import { optionsOf, Select } from "../../components/Select";
 import { t } from "../../i18n";
@@ -30,7 +30,6 @@ export function QuestionBox(props: QuestionBoxProps) {
   const [text, setText] = useState(() => recallInTab(draft));
   // Chosen here, and asked with when the question is sent: a choice alone must cost nothing.
   const [way, setWay] = useState(choice);
-  const [isFiltering, setFiltering] = useState(choice.filter !== "");
   const [isAdvanced, setAdvanced] = useState(false);
   const field = useRef<HTMLTextAreaElement>(null);
   useEffect(() => setWay(choice), [JSON.stringify(choice)]);
@@ -41,6 +40,7 @@ export function QuestionBox(props: QuestionBoxProps) {
     keepInTab(draft, next);
   };
   const change = (part: Partial<Choice>) => setWay((before) => ({ ...before, ...part }));
+  const [toggle, filterForm] = useFilter(way.filter, (filter) => change({ filter }));
   const send = () => {
     if (!text.trim()) return;
     onAsk(text.trim(), way);
@@ -94,11 +94,7 @@ export function QuestionBox(props: QuestionBoxProps) {
               {optionsOf([...new Set([...USUAL, way.retriever])], sayRetriever)}
             </Select>
           )}
-          <FilterToggle
-            filter={way.filter}
-            isOpen={isFiltering}
-            onClick={() => setFiltering(!isFiltering)}
-          />
+          {toggle}
           <Button
             label={words.advanced}
             kind="quiet"
@@ -120,9 +116,7 @@ export function QuestionBox(props: QuestionBoxProps) {
             />
           )}
         </div>
-        {isFiltering && (
-          <FilterForm filter={way.filter} onChange={(filter) => change({ filter })} />
-        )}
+        {filterForm}
       </form>
       {isAdvanced && (
         <Advanced

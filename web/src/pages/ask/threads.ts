@@ -1,7 +1,7 @@
 /** Threads: questions with their answers, one below the other; the server keeps those of each key. */
 
 import { type Signal, signal } from "@preact/signals";
-import { ApiError, api, type Shapes, take } from "../../api/client";
+import { ApiError, type Shapes } from "../../api/client";
 import { tellError } from "../../components/ErrorState";
 import { announce } from "../../state/announcements";
 import { call } from "../../state/calls";
@@ -87,12 +87,7 @@ export class Thread {
     if (path.thread) {
       const sent =
         turns.length > 0
-          ? take(
-              api.PUT(`/api/v1/workspaces/{workspace}${ONE}`, {
-                params: { path },
-                body: { turns },
-              }),
-            )
+          ? call("put", ONE, { ...path, body: { turns } })
           : call("delete", ONE, path);
       // Somebody else may have deleted it meanwhile.
       if ((await unlessMissing<unknown>(sent)) === null || turns.length === 0) this.id.value = "";
@@ -107,16 +102,14 @@ export class Thread {
 
 /** Return what a question may refer to: the last turns, the newest last. */
 export function turnsOf(runs: readonly Run[]): Turn[] {
-  return runs
-    .filter(({ answer }) => answer.peek() !== null)
-    .slice(-MOST_TURNS)
-    .map((run) => {
-      const answer = run.answer.peek();
-      return {
-        question: (run.understood || run.question.text).slice(0, TURN_CHARACTERS),
-        answer: answer?.answered ? answer.answer.slice(0, TURN_CHARACTERS) : "",
-      };
-    });
+  const answered = runs.filter(({ answer }) => answer.peek()).slice(-MOST_TURNS);
+  return answered.map((run) => {
+    const answer = run.answer.peek();
+    return {
+      question: (run.understood || run.question.text).slice(0, TURN_CHARACTERS),
+      answer: answer?.answered ? answer.answer.slice(0, TURN_CHARACTERS) : "",
+    };
+  });
 }
 
 /** Return the threads of a workspace, the one that changed last first. Throws ApiError. */

@@ -4,7 +4,7 @@ import { Button } from "../../components/Button";
 import { Dialog } from "../../components/Dialog";
 import { ErrorState, Pending } from "../../components/ErrorState";
 import { Check, Choice } from "../../components/Fields";
-import { FilterForm, FilterToggle } from "../../components/filters/FilterForm";
+import { useFilter } from "../../components/filters/FilterForm";
 import { Field, optionsOf } from "../../components/Select";
 import { t } from "../../i18n";
 import { call } from "../../state/calls";
@@ -30,7 +30,7 @@ export function StartRun({ runs, onStarted, onClose }: StartRunProps) {
   const [hasAnswers, setAnswers] = useState(false);
   const [usesModel, setUsesModel] = useState(false);
   const [filter, setFilter] = useState("");
-  const [isFiltering, setFiltering] = useState(false);
+  const [toggle, filterForm] = useFilter(filter, setFilter);
   const [hasRetrievers, setRetrievers] = useState(true);
   const [error, setError] = useState<unknown>(null);
   const [isStarting, setStarting] = useState(false);
@@ -79,7 +79,7 @@ export function StartRun({ runs, onStarted, onClose }: StartRunProps) {
           </Part>
           <Part isOn={source === "file"} label={words.fileHint}>
             <input name="questions" type="file" required accept={QUESTION_FILES} />
-            <code class="example small">{words.fileExample}</code>
+            <code class="program-line small">{words.fileExample}</code>
           </Part>
           <Part isOn={source === "again"} label={words.againHint}>
             <select name="again">
@@ -92,14 +92,8 @@ export function StartRun({ runs, onStarted, onClose }: StartRunProps) {
         </div>
         <Retrievers />
         <div class="stack tight">
-          <div class="row">
-            <FilterToggle
-              filter={filter}
-              isOpen={isFiltering}
-              onClick={() => setFiltering(!isFiltering)}
-            />
-          </div>
-          {isFiltering && <FilterForm filter={filter} onChange={setFilter} />}
+          <div class="row">{toggle}</div>
+          {filterForm}
         </div>
         <div class="stack tight">
           <Check label={words.judgeAnswers} isOn={hasAnswers} onChange={setAnswers} />

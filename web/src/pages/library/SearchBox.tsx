@@ -3,7 +3,7 @@ import { Button } from "../../components/Button";
 import { Empty } from "../../components/Empty";
 import { Pending } from "../../components/ErrorState";
 import { SearchField } from "../../components/Fields";
-import { FilterForm, FilterToggle } from "../../components/filters/FilterForm";
+import { useFilter } from "../../components/filters/FilterForm";
 import { SourceCard } from "../../components/SourceCard";
 import { percent, t } from "../../i18n";
 import { useCall } from "../../state/calls";
@@ -19,7 +19,7 @@ export function SearchBox() {
   const where = asked("where").trim();
   const [text, setText] = useState(wanted);
   const [filter, setFilter] = useState(where);
-  const [filters, setFilters] = useState(where !== "");
+  const [toggle, filterForm] = useFilter(filter, setFilter);
   useEffect(() => setText(wanted), [wanted]);
   useEffect(() => setFilter(where), [where]);
   const body = { question: wanted, k: FOUND, filters: where || null };
@@ -41,11 +41,11 @@ export function SearchBox() {
             text={text}
             onText={setText}
           />
-          <FilterToggle filter={filter} isOpen={filters} onClick={() => setFilters(!filters)} />
+          {toggle}
         </div>
-        {filters && (
+        {filterForm && (
           <>
-            <FilterForm filter={filter} onChange={setFilter} />
+            {filterForm}
             <div class="row">
               <Button
                 label={t.value.filters.apply}
