@@ -103,7 +103,7 @@ function Metrics({ found }: { found: Difference }) {
             cell: ([, { difference }]) => (difference > 0 ? "+" : "") + writeValue(difference, 1),
             class: "number",
           },
-          { head: words.balance, cell: ([, metric]) => <Balance {...metric} /> },
+          { head: words.balance, cell: ([, metric]) => <Balance {...metric} />, class: "nowrap" },
           { head: "p", cell: ([, metric]) => writeChance(metric.p_value), class: "number nowrap" },
           { head: words.verdict, cell: ([, metric]) => verdict(metric), class: "nowrap" },
         ]}

@@ -48,12 +48,6 @@ export function Scatter({ points, description, xLabel, yLabel, writeX, writeY }:
   );
   const x = (value: number) => LEFT + (value / (costs.at(-1) ?? 1)) * (right - LEFT);
   const y = (share: number) => BOTTOM + share * (TOP - BOTTOM);
-  // Above and below a point is its interval: its label is beside it.
-  const taken = points.flatMap((point) =>
-    [-2, 0, 2].map((step) => {
-      return { text: "", x: x(point.x), y: y(point.y) + step * RADIUS, radius: RADIUS };
-    }),
-  );
   // No label leaves the plot.
   const walls = [
     { x: -WALL, y: 0 },
@@ -62,9 +56,9 @@ export function Scatter({ points, description, xLabel, yLabel, writeX, writeY }:
     { x: width / 2, y: BOTTOM + WALL },
   ].map((wall) => ({ ...wall, text: "", radius: WALL }));
   const spots = points.map(({ label: text, ...point }) => {
-    return { text, x: x(point.x), y: y(point.y), radius: RADIUS };
+    return { text, x: x(point.x), y: y(point.y), radius: RADIUS, isBeside: true };
   });
-  const placed = placeLabels(spots, measureText, [...taken, ...walls]);
+  const placed = placeLabels(spots, measureText, [...spots, ...walls]);
   const labels = [...placed].filter((label) => label !== null);
   return (
     <div ref={box}>
