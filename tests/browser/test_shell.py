@@ -153,6 +153,7 @@ def test_a_program_is_told_how_to_ask(visit):
     page = visit.open(f"/{SAMPLE_WORKSPACE}/ask")
     page.get_by_role("button", name="Settings").click()
     program = page.get_by_role("region", name="Use from your program")
+    program.locator("dd code").first.wait_for()
     lines = program.locator("dd code").all_inner_texts()
     address = visit.visitor.address
     assert lines[0] == address

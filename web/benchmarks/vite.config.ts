@@ -1,8 +1,10 @@
 import { defineConfig } from "vite";
+import { traditional } from "../traditional.ts";
 
 /** Builds the pages that are measured, and that nobody is served. */
 export default defineConfig({
   root: import.meta.dirname,
   base: "./",
-  build: { target: "es2022", rollupOptions: { input: "graph.html" } },
+  plugins: [traditional()],
+  build: { target: "es2022", cssTarget: "chrome123", rollupOptions: { input: "graph.html" } },
 });

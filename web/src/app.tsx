@@ -18,7 +18,7 @@ import { Switcher } from "./components/shell/Switcher";
 import { t } from "./i18n";
 import { countWaiting, underway } from "./pages/library/sending";
 import { isLocked, needsKey } from "./state/access";
-import { speak } from "./state/announcements";
+import { useSpoken } from "./state/announcements";
 import { useCall } from "./state/calls";
 import { jobs } from "./state/jobs";
 import { useShortcuts } from "./state/keys";
@@ -126,8 +126,7 @@ function View() {
     if (!here && first) go(addressOf(first, "ask"), { replace: true });
     if (isThere) rememberWorkspace(here);
   }, [here, first, isThere]);
-  const title = t.value.pages[name];
-  useEffect(() => speak(title), [title]);
+  useSpoken(t.value.pages[name]);
   if (!known) {
     if (isLocked.value) return null;
     const error = workspacesError.value;

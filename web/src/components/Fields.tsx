@@ -1,23 +1,29 @@
 /** Fields that many pages have. */
 
 import type { ComponentChildren, ComponentProps } from "preact";
+import { useRef } from "preact/hooks";
+import { useShortcuts } from "../state/keys";
 import { Icon } from "./Icon";
 
 interface SearchFieldProps {
   label: string;
   text: string;
   onText: (text: string) => void;
-  id?: string;
+  /** Whether the key `/` leads there. */
+  hasKey?: boolean;
   class?: string;
 }
 
 /** A field to search in, with a lens in it. */
-export function SearchField({ label, text, onText, id, class: kind = "" }: SearchFieldProps) {
+export function SearchField(props: SearchFieldProps) {
+  const { label, text, onText, hasKey = false, class: kind = "" } = props;
+  const field = useRef<HTMLInputElement>(null);
+  useShortcuts(hasKey ? [{ keys: "/", label, run: () => field.current?.focus() }] : []);
   return (
     <div class={`search-field ${kind}`}>
       <Icon name="search" />
       <input
-        id={id}
+        ref={field}
         type="search"
         aria-label={label}
         placeholder={label}

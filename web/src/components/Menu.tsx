@@ -96,7 +96,7 @@ export function MenuList({ items, close }: { items: readonly MenuItem[]; close: 
           {href ? (
             <a href={href} aria-current={isCurrent ? "true" : undefined} onClick={close}>
               {icon && <Icon name={icon} />}
-              <span class="grow clip" title={label}>
+              <span class={icon ? "grow" : "grow clip"} title={label}>
                 {label}
               </span>
               {isCurrent && <Icon name="check" />}

@@ -10,12 +10,17 @@ interface PageHeadProps {
   actions?: ComponentChildren;
 }
 
-/** The head of a page: its name, which is the title of the tab too, and what can be done. */
-export function PageHead({ title, children, actions }: PageHeadProps) {
+/** Name the tab after a page. */
+export function useTitle(title: string): void {
   const tab = [title, workspaceTitle.value, t.value.shell.product].filter(Boolean).join(" · ");
   useEffect(() => {
     document.title = tab;
   }, [tab]);
+}
+
+/** The head of a page: its name, which is the title of the tab too, and what can be done. */
+export function PageHead({ title, children, actions }: PageHeadProps) {
+  useTitle(title);
   return (
     <header class="row wrap between top page-head">
       <div class="break">

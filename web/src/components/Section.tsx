@@ -27,7 +27,7 @@ export function Section({ title, note, level: Head = "h3", class: kind, children
 /** A button below a list that is not whole. */
 export function More({ note = "", onMore }: { note?: string; onMore: () => void }) {
   return (
-    <Button kind="quiet" class="fold" onClick={onMore}>
+    <Button kind="link" class="fold small" onClick={onMore}>
       {t.value.common.more} {note}
     </Button>
   );

@@ -1,6 +1,7 @@
 /** Short messages: shown for a moment, and read out by a screen reader. */
 
 import { signal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
 
 export interface Notice {
   id: number;
@@ -29,4 +30,11 @@ export function dismiss(id: number): void {
 /** Say something to a screen reader. */
 export function speak(text: string): void {
   spoken.value = text;
+}
+
+/** Say a text to a screen reader whenever it changes. */
+export function useSpoken(text: string): void {
+  useEffect(() => {
+    if (text) speak(text);
+  }, [text]);
 }

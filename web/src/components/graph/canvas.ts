@@ -259,15 +259,26 @@ function groupBy<Item extends { share: number }>(
   return [...groups.values()].sort((one, other) => shareOf(one) - shareOf(other));
 }
 
+/** Add the part of a line that is on the surface: dashes far outside of it would take seconds. */
 function addLine(context: Context, places: Placed, line: Line, [width, height]: Size): void {
   const [source, target] = [places.get(line.source), places.get(line.target)];
   if (!source || !target) return;
   const [x, y] = source;
-  const [u, v] = target;
-  if (Math.max(x, u) < 0 || Math.min(x, u) > width || Math.max(y, v) < 0 || Math.min(y, v) > height)
-    return;
-  context.moveTo(x, y);
-  context.lineTo(u, v);
+  const [dx, dy] = [target[0] - x, target[1] - y];
+  let [start, end] = [0, 1];
+  for (const [step, room] of [
+    [-dx, x],
+    [dx, width - x],
+    [-dy, y],
+    [dy, height - y],
+  ] as const) {
+    if (step < 0) start = Math.max(start, room / step);
+    else if (step > 0) end = Math.min(end, room / step);
+    else if (room < 0) return;
+  }
+  if (start > end) return;
+  context.moveTo(x + start * dx, y + start * dy);
+  context.lineTo(x + end * dx, y + end * dy);
 }
 
 function addArrow(context: Context, places: Placed, line: Line): void {

@@ -5,7 +5,6 @@ import { Pending } from "../../components/ErrorState";
 import { SearchField } from "../../components/Fields";
 import { Reader } from "../../components/reader/Reader";
 import { t } from "../../i18n";
-import { useShortcuts } from "../../state/keys";
 import { asked, setQuery } from "../../state/location";
 import { mayWrite } from "../../state/workspaces";
 import "./communities.css";
@@ -19,9 +18,6 @@ export function Communities() {
   const about = asked("about");
   const chosen = asked("c");
   const listed = useCommunities(about ? { about } : { level: 0 });
-  useShortcuts([
-    { keys: "/", label: words.search, run: () => document.getElementById("about")?.focus() },
-  ]);
   if (listed.error || !listed.data) return <Pending of={listed} lines={8} />;
   const { communities, total, levels, is_current: isCurrent } = listed.data;
   const build = (label: string) =>
@@ -95,7 +91,7 @@ function Search({ about }: { about: string }) {
         }}
       >
         <SearchField
-          id="about"
+          hasKey
           label={t.value.communities.search}
           text={text}
           onText={(next) => {

@@ -4,8 +4,9 @@ import { Empty } from "../../components/Empty";
 import { Pending } from "../../components/ErrorState";
 import type { GraphCanvas } from "../../components/graph/canvas";
 import { readPalette } from "../../components/graph/colours";
+import { useTitle } from "../../components/PageHead";
 import { t } from "../../i18n";
-import { speak } from "../../state/announcements";
+import { useSpoken } from "../../state/announcements";
 import { useShortcuts } from "../../state/keys";
 import { useLoaded } from "../../state/loading";
 import { linkTo, workspace } from "../../state/location";
@@ -34,10 +35,7 @@ export default function GraphPage() {
   const [isSheetOpen, setSheetOpen] = useState(false);
   const words = t.value.graph;
   const { view, focus, way, expanded, at } = asked.value;
-  const title = [t.value.pages.graph, workspace.value, t.value.shell.product].join(" · ");
-  useEffect(() => {
-    document.title = title;
-  }, [title]);
+  useTitle(t.value.pages.graph);
   useEffect(() => {
     moved.value = new Map();
   }, [workspace.value]);
@@ -109,18 +107,8 @@ export default function GraphPage() {
 
   // What is in view, whatever stands out in it: when this changes, the camera shows all of it.
   const { filter, depth, phrase, limit } = asked.value;
-  const subject = JSON.stringify([
-    filter.types,
-    filter.relations,
-    filter.community,
-    filter.document,
-    filter.minor,
-    limit,
-    phrase,
-    expanded,
-    depth && [focus, depth],
-    stations,
-  ]);
+  const from = [limit, phrase, expanded, depth && [focus, depth], stations];
+  const subject = JSON.stringify([{ ...filter, coOccurrence: null }, from]);
   const shown = useRef(subject);
   if (scene && !loaded.isLoading) shown.current = subject;
   const nameOf = (id: string) => {
@@ -133,10 +121,7 @@ export default function GraphPage() {
   useEffect(() => {
     if (named && isName) ask({ q: null, focus: named.id, at: null }, { replace: true });
   }, [isName]);
-  const focusName = nameOf(focus);
-  useEffect(() => {
-    if (focusName) speak(focusName);
-  }, [focusName]);
+  useSpoken(nameOf(focus));
   const hasPanel = Boolean(focus || way);
   return (
     <div class={`map-page as-${view} ${hasPanel || isSheetOpen ? "has-panel" : ""}`}>

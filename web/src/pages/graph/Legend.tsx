@@ -33,7 +33,7 @@ export function Legend({ scene }: { scene: Scene }) {
   };
   const next = STEPS.find((step) => step > limit);
   return (
-    <div class="legend stack">
+    <div class="stack">
       <header class="stack tight">
         <h2>{phrase || words.legend}</h2>
         <p class="small muted" role="status">

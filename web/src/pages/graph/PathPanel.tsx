@@ -3,7 +3,7 @@ import type { Shapes } from "../../api/client";
 import { Pending } from "../../components/ErrorState";
 import { Choice } from "../../components/Fields";
 import { t } from "../../i18n";
-import { speak } from "../../state/announcements";
+import { useSpoken } from "../../state/announcements";
 import { useCall } from "../../state/calls";
 import { ask, type Way } from "./asked";
 import { EntityLink, Quote } from "./EntityPanel";
@@ -40,9 +40,7 @@ export function PathPanel({ way, nameOf, onChoose, onFocus }: PathPanelProps) {
     return () => onChoose([]);
   }, [key]);
   const message = found.data ? words.pathsFound(paths.length) : "";
-  useEffect(() => {
-    if (message) speak(message);
-  }, [message]);
+  useSpoken(message);
   return (
     <div class="stack">
       <h2>{words.paths}</h2>

@@ -25,10 +25,18 @@ function Shown({ community }: { community: Community }) {
   const summary = readSummary(community.summary);
   // A report that is quoted begins with its first findings.
   const isRepeated = community.source === EXTRACTIVE && community.findings.length > 0;
+  const title = shortTitle(community.title);
+  const { askThis, askAbout } = t.value.graph;
+  const up = ["up", words.parent, linkTo("communities", { c: community.parent })] as const;
+  const links = [
+    ...(community.parent ? [up] : []),
+    ["graph", words.inGraph, linkTo("graph", { c: community.id })],
+    ["ask", askThis, linkTo("ask", { q: askAbout(title) })],
+  ] as const;
   return (
     <article class="card stack report" lang={community.language || undefined}>
       <header class="stack tight">
-        <h2>{shortTitle(community.title)}</h2>
+        <h2>{title}</h2>
         <p class="row wrap small faint number">
           <span>{words.level(community.level + 1)}</span>
           <span>{words.size(community.size)}</span>
@@ -40,23 +48,12 @@ function Shown({ community }: { community: Community }) {
           {community.is_stale && <span class="tag warn">{words.stale}</span>}
         </p>
         <p class="row wrap small">
-          {community.parent && (
-            <a class="row" href={linkTo("communities", { c: community.parent })}>
-              <Icon name="up" size={14} />
-              {words.parent}
+          {links.map(([icon, label, href]) => (
+            <a key={icon} class="row" href={href}>
+              <Icon name={icon} size={14} />
+              {label}
             </a>
-          )}
-          <a class="row" href={linkTo("graph", { c: community.id })}>
-            <Icon name="graph" size={14} />
-            {words.inGraph}
-          </a>
-          <a
-            class="row"
-            href={linkTo("ask", { q: t.value.graph.askAbout(shortTitle(community.title)) })}
-          >
-            <Icon name="ask" size={14} />
-            {t.value.graph.askThis}
-          </a>
+          ))}
         </p>
       </header>
       {!isRepeated &&

@@ -7,7 +7,6 @@ import { Skeleton } from "../../components/Progress";
 import { SortHead } from "../../components/TableBox";
 import { numbersBetween, useVirtualRows } from "../../components/virtual";
 import { count, day, size, t } from "../../i18n";
-import { useShortcuts } from "../../state/keys";
 import { asked, go, linkTo, setQuery, workspace } from "../../state/location";
 import { chooseSources } from "../../state/sources";
 import { mayWrite } from "../../state/workspaces";
@@ -64,9 +63,6 @@ export function FileTable() {
     setSelected(next);
   };
   const selectAll = async () => select(await listAll(workspace.value, query), true);
-  useShortcuts([
-    { keys: "/", label: words.find, run: () => document.getElementById("find-file")?.focus() },
-  ]);
   if (files.isFirst) return <Skeleton lines={6} />;
   if (!files.error && Object.values(files.counts).every((n) => n === 0)) return null;
   const isAll = files.total > 0 && selected.size >= files.total;
@@ -87,7 +83,7 @@ export function FileTable() {
     );
   };
   return (
-    <section class="card files" aria-labelledby="files-title">
+    <section class="card" aria-labelledby="files-title">
       <div class="card-head">
         <h2 id="files-title">
           {words.title} <span class="muted number">{count(files.total)}</span>
@@ -254,12 +250,7 @@ function Find({ name }: { name: string }) {
   }, [typed, name]);
   return (
     <search class="grow">
-      <SearchField
-        id="find-file"
-        label={t.value.library.files.find}
-        text={typed}
-        onText={setTyped}
-      />
+      <SearchField hasKey label={t.value.library.files.find} text={typed} onText={setTyped} />
     </search>
   );
 }

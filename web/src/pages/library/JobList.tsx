@@ -36,7 +36,7 @@ export function JobList() {
               )}
               {stoppedAt(job) && <p class="small break">{words.stoppedAt(stoppedAt(job))}</p>}
             </div>
-            <span class="small faint job-time">{timeOf(job)}</span>
+            <span class="small faint">{timeOf(job)}</span>
             {job.state !== "finished" && mayWrite.value && (
               <Button
                 label={t.value.common.retry}

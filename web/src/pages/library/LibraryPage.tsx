@@ -3,7 +3,6 @@ import { PageHead } from "../../components/PageHead";
 import { t } from "../../i18n";
 import { useCall } from "../../state/calls";
 import { settled } from "../../state/jobs";
-import { useShortcuts } from "../../state/keys";
 import { linkTo, workspace } from "../../state/location";
 import { mayWrite, type WorkspaceDetails } from "../../state/workspaces";
 import { Attention } from "./Attention";
@@ -20,13 +19,6 @@ import { WorkspaceList } from "./WorkspaceList";
 export default function LibraryPage() {
   const here = workspace.value;
   const details = useCall("get", "", here ? {} : null, { keepsOld: true, turn: settled.value });
-  useShortcuts([
-    {
-      keys: "/",
-      label: t.value.library.search,
-      run: () => document.getElementById("library-search")?.focus(),
-    },
-  ]);
   const known = details.data?.name === here ? details.data : null;
   const isEmpty = known !== null && known.documents === 0 && known.failed === 0;
   return (

@@ -34,13 +34,7 @@ export function SearchBox() {
         }}
       >
         <div class="row">
-          <SearchField
-            id="library-search"
-            class="grow"
-            label={words.search}
-            text={text}
-            onText={setText}
-          />
+          <SearchField hasKey class="grow" label={words.search} text={text} onText={setText} />
           {toggle}
         </div>
         {filterForm && (

@@ -1,5 +1,5 @@
-import { useEffect } from "preact/hooks";
 import { Button } from "../../components/Button";
+import { useTitle } from "../../components/PageHead";
 import { t } from "../../i18n";
 import { current, makeWorkspace, mayAdminister, workspaces } from "../../state/workspaces";
 import { DropZone } from "../library/DropZone";
@@ -8,10 +8,7 @@ import { SAMPLE, showWorkspace, trySample } from "../library/sending";
 /** Before there is anything to ask: what this is for, and where the files go. */
 export default function StartPage() {
   const words = t.value.start;
-  const { product } = t.value.shell;
-  useEffect(() => {
-    document.title = product;
-  }, [product]);
+  useTitle("");
   const known = workspaces.value ?? [];
   const sample = known.find(({ name }) => name === SAMPLE);
   return (
