@@ -292,9 +292,9 @@ def test_a_related_question_is_asked_in_the_thread(visit):
     assert page.locator(".turns > li").count() == 2
 
 
-def test_a_question_is_asked_again_when_all_files_are_ready(visit):
-    page = visit.page
-    job = {"id": "j1", "kind": "index", "state": "running", "created": "", "started": ""}
+def serve_reading(page, state):
+    """Have the server report a job that has read two of six files; return the job."""
+    job = {"id": "j1", "kind": "index", "state": state, "created": "", "started": ""}
     job |= {"arguments": {}, "error": {}, "finished": "", "progress": {}, "report": {}}
     told = 'id: 1\nevent: progress\ndata: {"stage": "load", "done": 2, "total": 6}\n\n'
 
@@ -307,6 +307,11 @@ def test_a_question_is_asked_again_when_all_files_are_ready(visit):
 
     page.route(re.compile(r"/demo/jobs\?"), list_jobs)
     page.route("**/demo/jobs/j1/events", follow)
+    return job
+
+
+def test_a_question_is_asked_again_when_all_files_are_ready(visit):
+    job = serve_reading(visit.page, "running")
     page = visit.open(PAGE)
     answer = ask(page, "Who mended the Heron buoy in 1931?")
     answer.get_by_text("Not in the files that were ready").wait_for()
@@ -317,6 +322,40 @@ def test_a_question_is_asked_again_when_all_files_are_ready(visit):
     page.get_by_text("Will be asked again").wait_for()
     job["state"] = "finished"
     answer.get_by_text("Not in your files").wait_for()
+
+
+def test_files_that_are_read_after_an_answer_are_told_of(visit):
+    job = serve_reading(visit.page, "finished")
+    page = visit.open(PAGE)
+    ask(page, QUESTION)
+    note = page.locator(".turn").get_by_text(re.compile("files ready|files are ready"))
+    assert note.count() == 0
+    job["state"] = "running"
+    page.evaluate("new BroadcastChannel('knotwork').postMessage(['jobs', 'demo'])")
+    note.filter(has_text="2 of 6 files ready").wait_for()
+    job["state"] = "finished"
+    page.locator(".turn").get_by_text("More files are ready now.").wait_for()
+    page.locator(".turn").get_by_role("button", name="Ask again").last.click()
+    last_answer(page)
+
+
+def test_a_source_beside_the_thread_cuts_no_question(visit):
+    page = visit.open(PAGE)
+    question = "Who designed the Kestrel probe, and in which year was it first sent to the lake?"
+    ask(page, "Who is Oriane Keld?")
+    answer = ask(page, question)
+    box = page.get_by_role("textbox", name="Your question")
+    box.fill(question + " And who paid for it?")
+    # Half of the question is above the window when the source opens.
+    asked = page.get_by_role("heading", name=question, exact=True)
+    page.evaluate("by => window.scrollBy(0, by)", asked.bounding_box()["y"] + 20)
+    citations_of(answer).first.click()
+    page.locator(".reader mark").first.wait_for()
+    page.wait_for_function(
+        "() => document.querySelectorAll('.turn-question')[1].getBoundingClientRect().top >= 0"
+    )
+    hidden = box.evaluate("each => each.scrollHeight - each.clientHeight")
+    assert hidden <= 2, "the box has grown with its text"
 
 
 def test_no_request_is_waited_for_between_the_question_and_its_answer(visit):

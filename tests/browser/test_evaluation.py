@@ -93,7 +93,7 @@ def test_questions_that_name_no_document_are_refused_with_the_reason(visit, noth
     dialog.get_by_text("From a file").click()
     line = json.dumps({"question": "Who?", "gold_pids": ["nowhere.md"]})
     file = {"name": "q.jsonl", "mimeType": "application/jsonl", "buffer": line.encode()}
-    dialog.locator("input[type=file]").set_input_files(file)
+    dialog.locator("input[name=questions]").set_input_files(file)
     dialog.get_by_role("button", name="Start").click()
     dialog.get_by_role("alert").get_by_text("nowhere.md").wait_for()
     visit.visitor.account.faults.clear()  # the browser logs the refusal

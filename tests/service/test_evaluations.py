@@ -144,6 +144,21 @@ def test_two_evaluations_are_compared_on_what_both_asked(served, done, asked):
     assert (apart.status_code, apart.json()["error"]["code"]) == (409, "conflict")
 
 
+def test_the_questions_of_an_evaluation_are_asked_again(served, done):
+    def send(**fields):
+        return served.post(EVALUATIONS, files={name: (None, text) for name, text in fields.items()})
+
+    told = served.get(f"{EVALUATIONS}/{done}").json()["data"]
+    for answers, unanswerable in (("false", 0), ("true", 1)):
+        again = finish(served, send(again=done, retrievers="bm25", answers=answers))
+        cases = served.get(f"{EVALUATIONS}/{again}").json()["data"]["cases"]
+        assert len(cases) == told["questions"] + unanswerable
+        for case, before in zip(cases, told["cases"], strict=False):
+            assert {**case, "results": []} == {**before, "results": []}
+    assert send(again="0" * 16).status_code == 404
+    assert send(retrievers="bm25").json()["error"]["message"] == "No questions were sent."
+
+
 def test_a_filter_restricts_what_is_found_and_answered(served, asked):
     english = "path = sample/en and not format = docx"
     fields = {"retrievers": ["bm25", "dense"], "k": 20, "answers": True, "filters": english}

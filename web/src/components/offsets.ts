@@ -12,31 +12,34 @@ export class Offsets {
     for (const match of text.matchAll(/[\u{10000}-\u{10ffff}]/gu)) this.wide.push(match.index);
   }
 
-  /** Return how many characters that take two units lie before a place, in units or code points. */
-  private wideBefore(place: number, isPoint: boolean): number {
-    let [low, high] = [0, this.wide.length];
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if ((this.wide[middle] ?? 0) - (isPoint ? middle : 0) < place) low = middle + 1;
-      else high = middle;
-    }
-    return low;
-  }
-
   /** Return the offset in units of an offset in code points. */
   toUnit(point: number): number {
-    return Math.min(point + this.wideBefore(point, true), this.text.length);
+    // A character that takes two units shifts every later one by one: find how many lie before.
+    const before = countBefore(this.wide.length, (at) => (this.wide[at] ?? 0) - at < point);
+    return Math.min(point + before, this.text.length);
   }
 
   /** Return the offset in code points of an offset in units. */
   toPoint(unit: number): number {
-    return unit - this.wideBefore(unit, false);
+    return unit - countBefore(this.wide.length, (at) => (this.wide[at] ?? 0) < unit);
   }
 
   /** Return a part of the text by offsets in code points. */
   slice(start: number, end: number): string {
     return this.text.slice(this.toUnit(start), this.toUnit(end));
   }
+}
+
+/** Return how many of so many things in order come before a place, those for which `isBefore`. */
+export function countBefore(total: number, isBefore: (at: number) => boolean): number {
+  let low = 0;
+  let high = total;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (isBefore(middle)) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }
 
 export interface Piece {

@@ -8,7 +8,7 @@ import { revision } from "./workspaces";
 
 const ROOT = "/api/v1/workspaces/{workspace}";
 
-type Method = "get" | "post" | "patch" | "delete";
+type Method = "get" | "post" | "put" | "patch" | "delete";
 /** The routes that take a method. */
 type Route<M extends Method, P = keyof paths> = P extends `${typeof ROOT}${infer Rest}` &
   keyof paths

@@ -55,7 +55,7 @@ export const currentJob = computed(
   () => openJobs.value.find(isStarted) ?? openJobs.value.at(-1) ?? null,
 );
 
-const READING = new Set(["index", "reindex", "watch"]);
+export const READING = new Set(["index", "reindex", "watch"]);
 /** Whether files of the workspace are being read: answers may lack what is in them. */
 export const isReading = computed(() => openJobs.value.some(({ kind }) => READING.has(kind)));
 

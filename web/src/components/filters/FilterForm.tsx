@@ -1,10 +1,10 @@
 import { useEffect, useId, useRef, useState } from "preact/hooks";
-import { api, type Shapes, take } from "../../api/client";
+import type { Shapes } from "../../api/client";
 import { count, t } from "../../i18n";
-import { useLoaded } from "../../state/loading";
-import { revision } from "../../state/workspaces";
+import { useCall } from "../../state/calls";
 import { Button, IconButton } from "../Button";
 import { ErrorState } from "../ErrorState";
+import { optionsOf } from "../Select";
 import {
   COMPARISONS,
   type Comparison,
@@ -19,33 +19,32 @@ type Field = Shapes["FieldInfo"];
 
 const NEW: Condition = { field: "", comparison: "=", value: "" };
 
-interface ToggleProps {
-  /** The text of the filter; empty for none. */
-  filter: string;
-  isOpen: boolean;
-  onClick: () => void;
-}
-
-/** The button that opens the form, with how many conditions there are. */
-export function FilterToggle({ filter, isOpen, onClick }: ToggleProps) {
+/** Return the button that opens the form of a filter, with how many conditions there are, and the
+ * form once it is open; `onChange` takes the text of what is complete so far. */
+export function useFilter(filter: string, onChange: (filter: string) => void) {
   const words = t.value.filters;
+  const [isOpen, setOpen] = useState(filter !== "");
   const number = filter.trim() ? (readFilter(filter)?.length ?? 1) : 0;
-  return (
-    <Button kind="quiet" icon="filter" expanded={isOpen} pressed={number > 0} onClick={onClick}>
-      {number ? words.titleCount(count(number)) : words.title}
-    </Button>
+  const toggle = (
+    <Button
+      label={number ? words.titleCount(count(number)) : words.title}
+      kind="quiet"
+      icon="filter"
+      expanded={isOpen}
+      pressed={number > 0}
+      onClick={() => setOpen(!isOpen)}
+    />
   );
+  return [toggle, isOpen && <FilterForm filter={filter} onChange={onChange} />] as const;
 }
 
 interface FormProps {
-  workspace: string;
   filter: string;
-  /** Takes the text of what is complete so far. */
   onChange: (filter: string) => void;
 }
 
 /** Conditions on documents and pages, of the fields that the workspace has. */
-export function FilterForm({ workspace, filter, onChange }: FormProps) {
+function FilterForm({ filter, onChange }: FormProps) {
   const words = t.value.filters;
   const [rows, setRows] = useState<readonly Condition[] | null>(() => startOf(filter));
   // What was written here is not taken apart while it is written; the address may say something else.
@@ -54,14 +53,7 @@ export function FilterForm({ workspace, filter, onChange }: FormProps) {
     if (filter !== written.current) setRows(startOf(filter));
     written.current = filter;
   }, [filter]);
-  const fields = useLoaded(`${workspace} ${revision.value}`, (signal) =>
-    take(
-      api.GET("/api/v1/workspaces/{workspace}/fields", {
-        params: { path: { workspace } },
-        signal,
-      }),
-    ),
-  );
+  const fields = useCall("get", "/fields", {});
   const write = (text: string) => {
     written.current = text;
     onChange(text);
@@ -71,7 +63,7 @@ export function FilterForm({ workspace, filter, onChange }: FormProps) {
     write(writeFilter(next));
   };
   return (
-    <fieldset class="filter-form">
+    <fieldset class="filter-form stack tight">
       <legend class="small muted">{words.legend}</legend>
       {fields.error && <ErrorState error={fields.error} retry={fields.reload} />}
       {rows === null ? (
@@ -82,7 +74,7 @@ export function FilterForm({ workspace, filter, onChange }: FormProps) {
           onInput={(event) => write(event.currentTarget.value)}
         />
       ) : (
-        <ul>
+        <ul class="stack tight">
           {rows.map((row, number) => (
             <li key={number}>
               <Row
@@ -98,20 +90,15 @@ export function FilterForm({ workspace, filter, onChange }: FormProps) {
       )}
       <div class="row wrap">
         {rows !== null && (
-          <Button kind="quiet" icon="plus" onClick={() => setRows([...rows, NEW])}>
-            {words.add}
-          </Button>
+          <Button
+            label={words.add}
+            kind="quiet"
+            icon="plus"
+            onClick={() => setRows([...rows, NEW])}
+          />
         )}
         {filter && (
-          <Button
-            kind="quiet"
-            icon="close"
-            onClick={() => {
-              change([NEW]);
-            }}
-          >
-            {words.clear}
-          </Button>
+          <Button label={words.clear} kind="quiet" icon="close" onClick={() => change([NEW])} />
         )}
       </div>
     </fieldset>
@@ -130,36 +117,26 @@ function Row({ number, condition, fields, onChange, onRemove }: RowProps) {
   const words = t.value.filters;
   const id = useId();
   const { field, comparison, value } = condition;
-  const known = fields.find(({ name }) => name === field);
   const names = fields.map(({ name }) => name);
   // What the address says is shown, though no document has it any more.
   const listed = field && !names.includes(field) ? [field, ...names] : names;
+  const change = (part: Partial<Condition>) => onChange({ ...condition, ...part });
   return (
     <div class="filter-row">
       <select
         aria-label={words.field(number)}
         value={field}
-        onChange={(event) => onChange({ ...condition, field: event.currentTarget.value })}
+        onChange={(event) => change({ field: event.currentTarget.value })}
       >
         <option value="">{words.chooseField}</option>
-        {listed.map((name) => (
-          <option key={name} value={name}>
-            {name}
-          </option>
-        ))}
+        {optionsOf(listed, (name) => name)}
       </select>
       <select
         aria-label={words.comparison(number)}
         value={comparison}
-        onChange={(event) =>
-          onChange({ ...condition, comparison: event.currentTarget.value as Comparison })
-        }
+        onChange={(event) => change({ comparison: event.currentTarget.value as Comparison })}
       >
-        {COMPARISONS.map((name) => (
-          <option key={name} value={name}>
-            {words.comparisons[name]}
-          </option>
-        ))}
+        {optionsOf(COMPARISONS, (name) => words.comparisons[name])}
       </select>
       {needsValue(comparison) && (
         <>
@@ -168,12 +145,14 @@ function Row({ number, condition, fields, onChange, onRemove }: RowProps) {
             aria-label={words.value(number)}
             list={id}
             value={value}
-            onInput={(event) => onChange({ ...condition, value: event.currentTarget.value })}
+            onInput={(event) => change({ value: event.currentTarget.value })}
           />
           <datalist id={id}>
-            {(known?.examples ?? []).map((example) => (
-              <option key={example} value={example} />
-            ))}
+            {fields
+              .find(({ name }) => name === field)
+              ?.examples.map((example) => (
+                <option key={example} value={example} />
+              ))}
           </datalist>
         </>
       )}

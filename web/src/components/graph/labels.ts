@@ -8,6 +8,8 @@ export interface Labelled {
   radius: number;
   /** Where the middle of the label must be: that of a line. */
   isFixed?: boolean;
+  /** Whether it is better beside its dot than below. */
+  isBeside?: boolean;
 }
 
 export interface Label {
@@ -80,13 +82,18 @@ export function* placeLabels(
   }
 }
 
-function spotsOf({ x, y, radius, isFixed }: Labelled, width: number): [number, number][] {
+function spotsOf(item: Labelled, width: number): [number, number][] {
+  const { x, y, radius, isFixed, isBeside } = item;
   if (isFixed) return [[x, y]];
   const [beside, above] = [radius + GAP + width / 2, radius + GAP - 1 + LABEL_HEIGHT / 2];
-  return [
-    [x, y + above],
+  const sides: [number, number][] = [
     [x + beside, y],
     [x - beside, y],
+  ];
+  return [
+    ...(isBeside ? sides : []),
+    [x, y + above],
+    ...sides,
     [x, y - above],
     [x + 0.85 * beside, y + 0.7 * above],
     [x - 0.85 * beside, y + 0.7 * above],

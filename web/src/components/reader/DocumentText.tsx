@@ -1,12 +1,13 @@
-import { createContext, type RefObject } from "preact";
+import { createContext } from "preact";
 import { memo } from "preact/compat";
 import { useContext, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { clock, t } from "../../i18n";
 import { linkTo, page, setQuery } from "../../state/location";
-import { cutAtSpans, type Span } from "../offsets";
-import { ScrollBox } from "../ScrollBox";
-import { type Cell, type Item, placeInRuns, type Row, type Run, type Shown } from "./blocks";
+import { countBefore, cutAtSpans, type Span } from "../offsets";
+import { TextCode, TextTable } from "../prose";
+import { placeInRuns, type Row, type Run, type Shown } from "./blocks";
 import { type Contents, findTicks, type Read, type Style, type Tick } from "./document";
+import { useReading } from "./reading";
 
 interface DocumentTextProps {
   read: Read;
@@ -65,9 +66,13 @@ export function DocumentText(props: DocumentTextProps) {
     // A reader scrolls by itself; the page that it stands beside stays where it is.
     if (box.current?.closest(".reader")) window.scrollTo(scrollX, scrollY);
   }, [read, goal, from, to]);
-  useReading(box, (unit) => onRead?.(offsets.toPoint(unit)));
+  useReading(box, "start", {
+    eyes: () => EYES,
+    pauseMs: 0,
+    say: (unit) => onRead?.(offsets.toPoint(unit)),
+  });
   return (
-    <div ref={box} class="document-text" lang={details.language || undefined}>
+    <div ref={box} class="serif prose document-text" lang={details.language || undefined}>
       {layout.rows.slice(first, last).map((row, index) => (
         <RowText
           key={row.start}
@@ -102,31 +107,6 @@ function useWindow(total: number, wanted: number): [number, number] {
   return [first, last];
 }
 
-/** Say where the row begins that is read, in units, whenever something has scrolled. */
-function useReading(box: RefObject<HTMLElement | null>, say: (unit: number) => void): void {
-  const current = useRef(say);
-  current.current = say;
-  useEffect(() => {
-    let frame = 0;
-    const look = () => {
-      frame = 0;
-      const { left = 0, width = 0 } = box.current?.getBoundingClientRect() ?? {};
-      const top = box.current?.closest("[data-scroller]")?.getBoundingClientRect().top ?? 0;
-      const seen = document.elementFromPoint(left + width / 2, Math.max(0, top) + EYES);
-      const row = seen?.closest<HTMLElement>("[data-start]");
-      if (row) current.current(Number(row.dataset.start));
-    };
-    const hear = () => {
-      frame ||= requestAnimationFrame(look);
-    };
-    document.addEventListener("scroll", hear, { capture: true, passive: true });
-    return () => {
-      document.removeEventListener("scroll", hear, { capture: true });
-      cancelAnimationFrame(frame);
-    };
-  }, []);
-}
-
 /** Return when the first words of rows are spoken, in seconds, by the numbers of rows. */
 function timesOf({ details, offsets, layout }: Read): Map<number, number> {
   const times = new Map<number, number>();
@@ -140,30 +120,26 @@ function timesOf({ details, offsets, layout }: Read): Map<number, number> {
 /** Return what lies over each row. */
 function layersOf(read: Read, marks: readonly Span[], things: Contents["things"]): Layer[][] {
   const { details, offsets, layout } = read;
-  const inUnits = ([start = 0, end = 0]: Span) => [offsets.toUnit(start), offsets.toUnit(end)];
+  const over = (kind: Layer["kind"], [start = 0, end = 0]: Span, more = {}): Layer => {
+    return { kind, span: [offsets.toUnit(start), offsets.toUnit(end)], ...more };
+  };
   const ticks = findTicks(details, offsets);
   const places = placeInRuns(
     layout.rows,
     ticks.map(({ place }) => place),
   );
   const all = [
-    ...marks.map((span): Layer => ({ span: inUnits(span), kind: "mark" })),
+    ...marks.map((span) => over("mark", span)),
     ...layout.names.map(({ start, end }): Layer => ({ span: [start, end], kind: "name" })),
     ...Object.entries(details.styles).flatMap(([style, spans]) =>
-      spans.map((span): Layer => ({ span: inUnits(span), kind: style as Style })),
+      spans.map((span) => over(style as Style, span)),
     ),
-    ...details.links.map(
-      ({ span, document: doc, start, title: name }): Layer => ({
-        span: inUnits(span),
-        kind: "link",
-        href: linkTo("documents", { doc, start }),
-        name,
-        words: span,
-      }),
+    ...details.links.map(({ span, document: doc, start, title: name }) =>
+      over("link", span, { href: linkTo("documents", { doc, start }), name, words: span }),
     ),
     ...things.flatMap(({ id, name, spans }) => {
       const href = linkTo("graph", { focus: id });
-      return spans.map((span): Layer => ({ span: inUnits(span), kind: "thing", href, name }));
+      return spans.map((span) => over("thing", span, { href, name }));
     }),
     ...ticks.map((tick, index): Layer => {
       const place = places[index] ?? tick.place;
@@ -185,14 +161,7 @@ function layersOf(read: Read, marks: readonly Span[], things: Contents["things"]
 
 /** Return the index of the row that a place is in. */
 function findRow(rows: readonly Row[], place: number): number {
-  let low = 0;
-  let high = rows.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if ((rows[middle]?.end ?? 0) <= place) low = middle + 1;
-    else high = middle;
-  }
-  return low;
+  return countBefore(rows.length, (at) => (rows[at]?.end ?? 0) <= place);
 }
 
 interface Around {
@@ -265,124 +234,71 @@ function Blocks({ blocks }: { blocks: readonly Shown[] }) {
   );
 }
 
+/** What is around blocks within a block. */
+const FRAMES = {
+  quote: ["blockquote", ""],
+  figure: ["figure", ""],
+  box: ["div", "text-box"],
+  turn: ["div", "speech"],
+} as const;
+
 function BlockText({ block }: { block: Shown }) {
   const { level } = useContext(AroundRow);
+  const words = "runs" in block && <Runs runs={block.runs} />;
+  const body = "body" in block && <Blocks blocks={block.body} />;
   switch (block.kind) {
     case "heading": {
       const Heading = `h${Math.min(level + block.level, 6)}` as "h2";
-      return (
-        <Heading class={`text-heading of-level-${Math.min(block.level, 4)}`}>
-          <Runs runs={block.runs} />
-        </Heading>
-      );
+      return <Heading class={`text-heading of-level-${Math.min(block.level, 4)}`}>{words}</Heading>;
     }
     case "paragraph":
+      return <p>{words}</p>;
+    case "code":
+      return <TextCode language={block.language}>{words}</TextCode>;
+    case "list": {
+      const List = block.isOrdered ? "ol" : "ul";
       return (
-        <p>
-          <Runs runs={block.runs} />
-        </p>
+        <List>
+          {block.items.map(({ mark, number, body }, index) => (
+            <li
+              key={index}
+              value={number ?? undefined}
+              style={mark ? { listStyleType: `"${mark.replaceAll('"', "")} "` } : undefined}
+            >
+              <Blocks blocks={body} />
+            </li>
+          ))}
+        </List>
       );
-    case "list":
-      return <List isOrdered={block.isOrdered} items={block.items} />;
+    }
     case "table":
-      return <Table header={block.header} rows={block.rows} isPart={block.isPart} />;
+      return (
+        <TextTable
+          header={block.header}
+          rows={block.rows}
+          cell={(runs) => <Runs runs={runs} />}
+          class={block.isPart ? "is-part" : ""}
+        />
+      );
     case "definition":
       return (
         <dl>
           <dt>
             <Runs runs={[block.term]} />
           </dt>
-          <dd>
-            <Blocks blocks={block.body} />
-          </dd>
+          <dd>{body}</dd>
         </dl>
       );
-    case "code":
+    default: {
+      const [Frame, kind] = FRAMES[block.kind];
       return (
-        <ScrollBox label={t.value.reader.code} class="code-box">
-          <pre data-language={block.language || undefined}>
-            <code>
-              <Runs runs={block.runs} />
-            </code>
-          </pre>
-        </ScrollBox>
-      );
-    case "quote":
-      return (
-        <blockquote>
-          <Blocks blocks={block.body} />
-        </blockquote>
-      );
-    case "figure":
-      return (
-        <figure>
-          <Blocks blocks={block.body} />
-        </figure>
-      );
-    case "turn":
-      return (
-        <div class="speech">
+        <Frame class={kind}>
           {block.speaker && <strong>{block.speaker}</strong>}
-          <Blocks blocks={block.body} />
-        </div>
+          {body}
+        </Frame>
       );
-    default:
-      return (
-        <div class="text-box">
-          <Blocks blocks={block.body} />
-        </div>
-      );
+    }
   }
-}
-
-function List({ isOrdered, items }: { isOrdered: boolean; items: readonly Item[] }) {
-  const listed = items.map(({ mark, number, body }, index) => (
-    <li
-      key={index}
-      value={number ?? undefined}
-      style={mark ? { listStyleType: `"${mark.replaceAll('"', "")} "` } : undefined}
-    >
-      <Blocks blocks={body} />
-    </li>
-  ));
-  return isOrdered ? <ol>{listed}</ol> : <ul>{listed}</ul>;
-}
-
-interface TableProps {
-  header: readonly Cell[];
-  rows: readonly Cell[][];
-  isPart: boolean;
-}
-
-function Table({ header, rows, isPart }: TableProps) {
-  return (
-    <ScrollBox label={t.value.reader.table} class={isPart ? "is-part" : ""}>
-      <table>
-        {header.length > 0 && (
-          <thead>
-            <tr>
-              {header.map((cell, at) => (
-                <th key={at} scope="col">
-                  <Runs runs={cell} />
-                </th>
-              ))}
-            </tr>
-          </thead>
-        )}
-        <tbody>
-          {rows.map((row, index) => (
-            <tr key={index}>
-              {row.map((cell, at) => (
-                <td key={at}>
-                  <Runs runs={cell} />
-                </td>
-              ))}
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </ScrollBox>
-  );
 }
 
 /** A part of the text, cut where something lies over it. What leads somewhere is one link, however
@@ -436,7 +352,7 @@ interface PieceTextProps {
 }
 
 function PieceText({ text, start, layers }: PieceTextProps) {
-  const tick = layers.find(({ tick, span }) => tick && span[0] === start)?.tick;
+  const ticks = layers.flatMap(({ tick, span }) => (tick && span[0] === start ? [tick] : []));
   const has = (wanted: Layer["kind"]) => layers.some(({ kind }) => kind === wanted);
   let shown = <>{text}</>;
   if (has("code")) shown = <code>{shown}</code>;
@@ -445,21 +361,24 @@ function PieceText({ text, start, layers }: PieceTextProps) {
   if (has("mark")) shown = <mark>{shown}</mark>;
   return (
     <>
-      {tick && <TickText tick={tick} />}
+      {ticks.length > 0 && <TickText ticks={ticks} />}
       {shown}
     </>
   );
 }
 
 /** What begins at a place, at the margin. Its words are no part of the text that one may copy. */
-function TickText({ tick: { passages, page } }: { tick: Tick }) {
+function TickText({ ticks }: { ticks: readonly Tick[] }) {
   const words = t.value.reader;
   return (
-    <span class={passages.length > 0 ? "tick begins" : "tick"} aria-hidden="true">
-      {passages.map(({ id, ordinal }) => (
-        <span key={id} title={words.passage(ordinal + 1)} data-label={ordinal + 1} />
-      ))}
-      {page && <span class="page-tick" data-label={words.page(page)} />}
+    <span class={ticks.some(({ passage }) => passage) ? "tick begins" : "tick"} aria-hidden="true">
+      {ticks.map(({ passage, page }) =>
+        passage ? (
+          <span key={passage} title={words.passage(passage)} data-label={passage} />
+        ) : (
+          <span key={page} class="page-tick" data-label={words.page(page)} />
+        ),
+      )}
     </span>
   );
 }

@@ -57,7 +57,7 @@ export function Outline({ details, current, isOpen = false, onGo }: OutlineProps
       <nav aria-label={words.structure}>
         {branch(top)}
         {pages.length > 0 && (
-          <ul class="pages">
+          <ul class="row wrap pages">
             {pages.map(({ label, start }, index) => (
               <li key={start}>
                 {/* Of a page only the beginning is marked. */}

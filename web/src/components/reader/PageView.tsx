@@ -1,15 +1,14 @@
-import type { RefObject } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { api, take } from "../../api/client";
 import { count, percent, t } from "../../i18n";
-import { useLoaded } from "../../state/loading";
+import { useCall } from "../../state/calls";
 import { workspace } from "../../state/location";
 import { IconButton } from "../Button";
-import { ErrorState } from "../ErrorState";
+import { Pending } from "../ErrorState";
+import { useMeasured } from "../measure";
 import type { Span } from "../offsets";
-import { Skeleton } from "../Progress";
 import { type Details, pageNumberAt } from "./document";
 import { addressOfFile, useFile } from "./files";
+import { type Box, scrollerOf, useReading } from "./reading";
 
 interface PageViewProps {
   details: Details;
@@ -37,31 +36,19 @@ const WIDEST = 2_400;
 export function PageView({ details, marks, at }: PageViewProps) {
   const here = workspace.value;
   const words = t.value.reader;
-  const path = { workspace: here, document: details.id };
+  const document = details.id;
   const [start = -1, end = -1] = marks[0] ?? [];
   const goal = pageNumberAt(details.pages, at ?? start);
   const box = useRef<HTMLDivElement>(null);
   const [current, setCurrent] = useState(goal);
   const [zoom, setZoom] = useState(1);
-  const [width, setWidth] = useState(0);
+  const width = useMeasured(box, 0, ({ clientWidth }) => clientWidth);
   const arrived = useRef(-1);
-  const listed = useLoaded(`${here} ${details.id}`, (signal) =>
-    take(
-      api.GET("/api/v1/workspaces/{workspace}/documents/{document}/pages", {
-        params: { path },
-        signal,
-      }),
-    ),
-  );
+  const listed = useCall("get", "/documents/{document}/pages", { document });
   const isMarked = start < end;
-  const found = useLoaded(isMarked ? `${here} ${details.id} ${start} ${end}` : "", (signal) =>
-    take(
-      api.GET("/api/v1/workspaces/{workspace}/documents/{document}/boxes", {
-        params: { path, query: { start, end: Math.min(end, start + LONGEST) } },
-        signal,
-      }),
-    ),
-  );
+  const query = { start, end: Math.min(end, start + LONGEST) };
+  const boxesOf = isMarked ? { document, query } : null;
+  const found = useCall("get", "/documents/{document}/boxes", boxesOf);
   const pages = listed.data?.pages ?? [];
   const boxes = found.data?.boxes ?? [];
   const first = at === undefined ? boxes[0] : undefined;
@@ -80,12 +67,14 @@ export function PageView({ details, marks, at }: PageViewProps) {
     if (isReady) goTo(first?.page ?? goal, first?.edges[1]);
   }, [isReady, goal, first, at]);
   useMiddle(box, zoom);
-  useScrolled(box, arrived, setCurrent);
-  useEffect(() => {
-    const observer = new ResizeObserver(() => setWidth(box.current?.clientWidth ?? 0));
-    if (box.current) observer.observe(box.current);
-    return () => observer.disconnect();
-  }, []);
+  useReading(box, "page", {
+    eyes: (height) => height * EYES + 1,
+    pauseMs: PAUSE_MS,
+    say: (page) => {
+      // Where the pages went by themselves, the one that is meant is known.
+      if (scrollerOf(box)?.scrollTop !== arrived.current) setCurrent(page);
+    },
+  });
   const turn = (step: 1 | -1): boolean => {
     const view = scrollerOf(box)?.getBoundingClientRect();
     const page = pageIn(box, current)?.getBoundingClientRect();
@@ -110,7 +99,7 @@ export function PageView({ details, marks, at }: PageViewProps) {
   const pixels = Math.min(WIDEST, Math.max(2 * STEP, Math.ceil(wanted / STEP) * STEP));
   return (
     <div ref={box} class="page-view">
-      <div class="page-tools">
+      <div class="row page-tools">
         <span class="small faint number grow">
           {pages.length > 0 && t.value.common.of(words.page(count(current)), count(pages.length))}
           {isReady && isMarked && boxes.length === 0 && ` · ${words.notOnPage}`}
@@ -119,8 +108,7 @@ export function PageView({ details, marks, at }: PageViewProps) {
         <span class="small number">{percent(zoom)}</span>
         <IconButton icon="plus" label={words.larger} onClick={() => scale(1)} />
       </div>
-      {listed.error && <ErrorState error={listed.error} retry={listed.reload} />}
-      {listed.isLoading && <Skeleton lines={9} />}
+      <Pending of={listed} lines={9} />
       {width > 0 &&
         pages.map((page, index) => (
           <div
@@ -152,31 +140,14 @@ function PagePicture({ address, number, boxes }: PagePictureProps) {
   const picture = useFile(address);
   return (
     <>
-      {picture.error && <ErrorState error={picture.error} retry={picture.reload} />}
+      {picture.error && <Pending of={picture} />}
       {picture.data && <img src={picture.data} alt={t.value.reader.pageOf(number)} />}
-      {boxes.map(([left = 0, top = 0, right = 0, bottom = 0], index) => (
-        <mark
-          key={index}
-          style={{
-            left: percentOf(left),
-            top: percentOf(top),
-            width: percentOf(right - left),
-            height: percentOf(bottom - top),
-          }}
-        />
-      ))}
+      {boxes.map(([left = 0, top = 0, right = 1, bottom = 1], index) => {
+        const inset = [top, 1 - right, 1 - bottom, left].map((part) => `${part * 100}%`);
+        return <mark key={index} style={{ inset: inset.join(" ") }} />;
+      })}
     </>
   );
-}
-
-type Box = RefObject<HTMLElement | null>;
-
-function percentOf(part: number): string {
-  return `${(part * 100).toFixed(3)}%`;
-}
-
-function scrollerOf(box: Box): HTMLElement | null {
-  return box.current?.closest<HTMLElement>("[data-scroller]") ?? null;
 }
 
 function pageIn(box: Box, number: number): HTMLElement | null {
@@ -208,29 +179,5 @@ function useKeys(box: Box, keys: Record<string, () => unknown>): void {
     const scroller = scrollerOf(box);
     scroller?.addEventListener("keydown", press);
     return () => scroller?.removeEventListener("keydown", press);
-  }, []);
-}
-
-/** Say which page is read once scrolling pauses, but where the pages went by themselves. */
-function useScrolled(box: Box, arrived: { current: number }, say: (page: number) => void): void {
-  useEffect(() => {
-    const scroller = scrollerOf(box);
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const look = () => {
-      if (scroller?.scrollTop === arrived.current) return;
-      const { left, top, width, height } = scroller?.getBoundingClientRect() ?? new DOMRect();
-      const seen = document.elementFromPoint(left + width / 2, top + height * EYES + 1);
-      const page = seen?.closest<HTMLElement>("[data-page]");
-      if (page) say(Number(page.dataset.page));
-    };
-    const hear = () => {
-      clearTimeout(timer);
-      timer = setTimeout(look, PAUSE_MS);
-    };
-    scroller?.addEventListener("scroll", hear, { passive: true });
-    return () => {
-      clearTimeout(timer);
-      scroller?.removeEventListener("scroll", hear);
-    };
   }, []);
 }

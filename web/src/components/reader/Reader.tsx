@@ -5,9 +5,8 @@ import { useLoaded } from "../../state/loading";
 import { linkTo, workspace } from "../../state/location";
 import { revision } from "../../state/workspaces";
 import { IconButton } from "../Button";
-import { ErrorState } from "../ErrorState";
+import { Pending } from "../ErrorState";
 import { Icon } from "../Icon";
-import { Skeleton } from "../Progress";
 import { loadDocument, nameOf, pageAt, type Read, sectionsAt } from "./document";
 import { Outline } from "./Outline";
 import "./reader.css";
@@ -21,9 +20,9 @@ interface ReaderProps {
   end: number;
   onClose: () => void;
   /** Go to the citation before or after this one, where there are several. */
-  onStep?: (step: 1 | -1) => void;
+  onStep?: ((step: 1 | -1) => void) | undefined;
   /** What stands at the head, as "3 of 7". */
-  label?: string;
+  label?: string | undefined;
 }
 
 /** A document beside what cites it, open at the passage. */
@@ -41,15 +40,10 @@ export function Reader({ document, start, end, onClose, onStep, label }: ReaderP
   const [current, setCurrent] = useState(start);
   useEffect(() => setCurrent(start), [wanted]);
   useFocus(box);
-  const steps = [
-    { keys: "j", run: () => onStep?.(1) },
-    { keys: "k", run: () => onStep?.(-1) },
-  ];
-  const close = { keys: "Escape", label: t.value.common.close, run: onClose };
-  useShortcuts([close, ...(onStep ? steps : [])]);
+  useShortcuts([{ keys: "Escape", label: t.value.common.close, run: onClose }]);
   return (
-    <aside ref={box} class="reader" aria-label={words.title}>
-      <header class="reader-head">
+    <aside ref={box} class="card reader" aria-label={words.title}>
+      <header class="row reader-head">
         <div class="grow">{read.data && <Place read={read.data} start={start} />}</div>
         {label && <span class="small faint number">{label}</span>}
         {onStep && (
@@ -61,7 +55,7 @@ export function Reader({ document, start, end, onClose, onStep, label }: ReaderP
         <IconButton icon="close" label={t.value.common.close} onClick={onClose} />
       </header>
       {read.data && (
-        <div class="reader-bar">
+        <div class="row wrap end reader-bar">
           <Outline
             details={read.data.details}
             current={current}
@@ -88,8 +82,7 @@ export function Reader({ document, start, end, onClose, onStep, label }: ReaderP
         tabIndex={0}
         aria-label={read.data?.details.title || words.title}
       >
-        {read.isLoading && <Skeleton lines={9} />}
-        {read.error && <ErrorState error={read.error} retry={read.reload} />}
+        <Pending of={read} lines={9} />
         {read.data && (
           <Source read={read.data} marks={marks} at={at} onRead={setCurrent} level={2} />
         )}

@@ -1,9 +1,10 @@
 import { signal } from "@preact/signals";
 import { memo } from "preact/compat";
-import { useId, useRef } from "preact/hooks";
+import { useRef } from "preact/hooks";
 import { t } from "../../i18n";
 import { workspace } from "../../state/location";
 import { IconButton } from "../Button";
+import { Choice } from "../Fields";
 import type { Span } from "../offsets";
 import { DocumentText } from "./DocumentText";
 import { type Contents, type Details, nameOf, type Read } from "./document";
@@ -21,28 +22,21 @@ export function showsPages({ original }: Details): boolean {
 /** What a document can be shown as, and its original to download. */
 export function SourceTools({ details }: { details: Details }) {
   const words = t.value.reader;
-  const name = useId();
   const { id, uri, original } = details;
   if (!original) return null;
   return (
     <>
       {original === "pages" && (
-        <fieldset class="segments">
-          <legend class="only-spoken">{words.shownAs}</legend>
-          {[false, true].map((asPages) => (
-            <label key={words[asPages ? "asPages" : "asText"]}>
-              <input
-                type="radio"
-                name={name}
-                checked={prefersPages.value === asPages}
-                onChange={() => {
-                  prefersPages.value = asPages;
-                }}
-              />
-              <span>{words[asPages ? "asPages" : "asText"]}</span>
-            </label>
-          ))}
-        </fieldset>
+        <Choice
+          legend={words.shownAs}
+          isPlain
+          options={["asText", "asPages"] as const}
+          say={(name) => words[name]}
+          chosen={prefersPages.value ? "asPages" : "asText"}
+          onChange={(name) => {
+            prefersPages.value = name === "asPages";
+          }}
+        />
       )}
       <IconButton
         icon="download"

@@ -31,10 +31,12 @@ export type Shown =
   | { kind: "table"; header: Cell[]; rows: Cell[][]; isPart: boolean }
   | { kind: "definition"; term: Run; body: Shown[] }
   | { kind: "code"; language: string; runs: Run[] }
-  | { kind: "quote" | "figure" | "box"; body: Shown[] }
-  | { kind: "turn"; speaker: string; body: Shown[] };
+  | { kind: "quote" | "figure" | "box" | "turn"; speaker: string; body: Shown[] };
 
-/** A part of the document that is drawn by itself; `end` is where the next one begins. */
+/** A part of the document that is drawn by itself, from its first to its last word.
+ *
+ * What lies between two, as the mark of a heading, belongs to the second.
+ */
 export interface Row {
   start: number;
   end: number;
@@ -61,9 +63,14 @@ const BOLD_LINE = /^\*\*(.+)\*\*$/;
 /** Return what is shown of a document, in its order. */
 export function layOut(blocks: readonly Block[], offsets: Offsets): Layout {
   const reading = new Reading(offsets.text);
-  const rows = reading.rows(blocks.map((block) => toNode(block, offsets)));
-  for (const [index, row] of rows.entries()) row.end = rows[index + 1]?.start ?? Infinity;
-  if (rows[0]) rows[0].start = 0;
+  const shown = reading.whole(blocks.map((block) => toNode(block, offsets))).flatMap(splitTable);
+  let at = 0;
+  const rows = shown.map((each, index): Row => {
+    const runs = runsOf(each);
+    const start = runs[0]?.start ?? at;
+    at = runs.at(-1)?.end ?? at;
+    return { start, end: index === shown.length - 1 ? Infinity : at, shown: each };
+  });
   return { rows, names: reading.names };
 }
 
@@ -95,25 +102,11 @@ export function placeInRuns(rows: readonly Row[], places: readonly number[]): nu
   });
 }
 
-interface Node {
-  kind: Block["kind"];
-  label: string;
-  level: number;
-  start: number;
-  end: number;
-  children: Node[];
-}
+type Node = Pick<Block, "kind" | "label" | "level"> & Run & { children: Node[] };
 
-function toNode({ kind, label, level, span, children }: Block, offsets: Offsets): Node {
-  const [start = 0, end = 0] = span;
-  return {
-    kind,
-    label,
-    level,
-    start: offsets.toUnit(start),
-    end: offsets.toUnit(end),
-    children: children.map((child) => toNode(child, offsets)),
-  };
+function toNode({ span: [start = 0, end = 0], children, ...block }: Block, offsets: Offsets): Node {
+  const within = children.map((child) => toNode(child, offsets));
+  return { ...block, start: offsets.toUnit(start), end: offsets.toUnit(end), children: within };
 }
 
 /** Reads the text of blocks. `prefix` is what their lines have before them, but for the first. */
@@ -122,28 +115,9 @@ class Reading {
 
   constructor(private readonly text: string) {}
 
-  /** Return the rows of the whole text: sections are one after the other, not in each other. */
-  rows(roots: readonly Node[]): Row[] {
-    const rows: Row[] = [];
-    const add = (shown: Shown, start: number) => rows.push({ start, end: start, shown });
-    const walk = (nodes: readonly Node[], from: number, to: number) => {
-      let at = from;
-      for (const node of nodes) {
-        for (const shown of this.paragraphs(at, node.start, "")) add(shown, startOf(shown));
-        if (node.kind === "section") {
-          const { heading, from: below } = this.heading(node);
-          if (heading) add(heading, node.start);
-          walk(node.children, below, node.end);
-        } else {
-          for (const [index, shown] of this.read(node, "").flatMap(splitTable).entries())
-            add(shown, index ? startOf(shown) : node.start);
-        }
-        at = Math.max(at, node.end);
-      }
-      for (const shown of this.paragraphs(at, to, "")) add(shown, startOf(shown));
-    };
-    walk(roots, 0, this.text.length);
-    return rows;
+  /** Return what is shown of the whole text: sections are one after the other, not in each other. */
+  whole(children: Node[]): Shown[] {
+    return this.body({ children, end: this.text.length }, 0, "");
   }
 
   private read(node: Node, prefix: string): Shown[] {
@@ -165,18 +139,14 @@ class Reading {
         return this.code(node, prefix);
       case "quote": {
         const mark = this.text.startsWith("> ", node.start) ? "> " : "";
-        const body = this.body(node, node.start + mark.length, prefix + mark);
-        return body.length > 0 ? [{ kind: "quote", body }] : [];
+        return framed("quote", this.body(node, node.start + mark.length, prefix + mark));
       }
       case "figure":
-      case "box": {
-        const body = this.body(node, node.start, prefix);
-        return body.length > 0 ? [{ kind: node.kind, body }] : [];
-      }
+      case "box":
+        return framed(node.kind, this.body(node, node.start, prefix));
       case "turn": {
-        const isNamed = this.name(node);
-        const body = this.body(node, node.start, prefix);
-        return body.length > 0 ? [{ kind: "turn", speaker: isNamed ? "" : node.label, body }] : [];
+        const speaker = this.name(node) ? "" : node.label;
+        return framed("turn", this.body(node, node.start, prefix), speaker);
       }
       default:
         return node.children.length > 0
@@ -186,7 +156,7 @@ class Reading {
   }
 
   /** Return the blocks in a block, and its own text between them. */
-  private body(node: Node, from: number, prefix: string): Shown[] {
+  private body(node: Pick<Node, "children" | "end">, from: number, prefix: string): Shown[] {
     const shown: Shown[] = [];
     let at = from;
     for (const child of node.children) {
@@ -247,17 +217,12 @@ class Reading {
     const cells: Cell[] = [];
     let cell: Cell = [];
     let from = start;
-    for (let at = start; at < end; at += 1) {
-      if (this.text[at] === "\\" && this.text[at + 1] === "|") {
-        cell.push({ start: from, end: at });
-        from = at + 1;
-        at += 1;
-      } else if (this.text[at] === "|") {
-        cell.push({ start: from, end: at });
-        if (at > start) cells.push(this.trimAll(cell));
-        cell = [];
-        from = at + 1;
-      }
+    for (const { 0: bar, index } of this.text.slice(start, end).matchAll(/\\?\|/g)) {
+      cell.push({ start: from, end: start + index });
+      from = start + index + 1;
+      if (bar !== "|") continue;
+      if (index > 0) cells.push(this.trimAll(cell));
+      cell = [];
     }
     const rest = this.trimAll([...cell, { start: from, end }]);
     return rest.length > 0 ? [...cells, rest] : cells;
@@ -291,9 +256,10 @@ class Reading {
     const last = lines.at(-1);
     if (fence && last && /^(?:`{3,}|~{3,})\s*$/.test(this.text.slice(last.start, last.end)))
       lines.pop();
-    const end = lines.at(-1);
-    if (end) lines[lines.length - 1] = { start: end.start, end: this.withoutBreak(end) };
-    return lines.length > 0 ? [{ kind: "code", language: node.label, runs: join(lines) }] : [];
+    const runs = join(lines);
+    const end = runs.at(-1);
+    if (end && this.text[end.end - 1] === "\n") end.end -= 1;
+    return runs.length > 0 ? [{ kind: "code", language: node.label, runs }] : [];
   }
 
   /** Return the paragraphs of a text without blocks. */
@@ -336,10 +302,6 @@ class Reading {
     return end < 0 ? to : Math.min(end, to);
   }
 
-  private withoutBreak({ start, end }: Run): number {
-    return end > start && this.text[end - 1] === "\n" ? end - 1 : end;
-  }
-
   private trim({ start, end }: Run): Run {
     const part = this.text.slice(start, end);
     const from = start + part.length - part.trimStart().length;
@@ -358,8 +320,8 @@ class Reading {
   }
 }
 
-function startOf(shown: Shown): number {
-  return runsOf(shown)[0]?.start ?? 0;
+function framed(kind: "quote" | "figure" | "box" | "turn", body: Shown[], speaker = ""): Shown[] {
+  return body.length > 0 ? [{ kind, speaker, body }] : [];
 }
 
 /** Cut a long table into parts that are drawn by themselves. */

@@ -2,10 +2,10 @@ import { describe, expect, it } from "vitest";
 import { Offsets } from "../offsets";
 import { endOfLine, findTicks, pageAt, sectionsAt } from "./document";
 
-const chunk = (id: string, start: number, end: number, is_parent = false) => ({
-  id,
+const chunk = (ordinal: number, start: number, end: number, is_parent = false) => ({
+  id: "c",
   section: "s",
-  ordinal: 0,
+  ordinal,
   span: [start, end],
   is_parent,
   parent: null,
@@ -14,11 +14,11 @@ const chunk = (id: string, start: number, end: number, is_parent = false) => ({
 
 describe("ticks", () => {
   it("are where passages begin, but for those that hold others", () => {
-    const chunks = [chunk("b", 40, 60), chunk("a", 5, 30), chunk("p", 0, 90, true)];
+    const chunks = [chunk(1, 40, 60), chunk(0, 5, 30), chunk(2, 0, 90, true)];
     const ticks = findTicks({ chunks, pages: [] }, new Offsets("x".repeat(90)));
-    expect(ticks.map(({ place, passages }) => [place, passages[0]?.id])).toEqual([
-      [5, "a"],
-      [40, "b"],
+    expect(ticks.map(({ place, passage }) => [place, passage])).toEqual([
+      [5, 1],
+      [40, 2],
     ]);
   });
 
@@ -28,8 +28,9 @@ describe("ticks", () => {
       { label: "2", start: 20 },
     ];
     const offsets = new Offsets(`😀${"x".repeat(29)}`);
-    const ticks = findTicks({ chunks: [chunk("a", 0, 30)], pages }, offsets);
+    const ticks = findTicks({ chunks: [chunk(0, 0, 30)], pages }, offsets);
     expect(ticks.map(({ place, page }) => [place, page])).toEqual([
+      [0, ""],
       [0, "1"],
       [21, "2"],
     ]);

@@ -1,6 +1,7 @@
 /** Documents as they are read: loaded once, and cut into what is shown. */
 
-import { api, type Shapes, take } from "../../api/client";
+import type { Shapes } from "../../api/client";
+import { call } from "../../state/calls";
 import { revision } from "../../state/workspaces";
 import { Offsets } from "../offsets";
 import { type Layout, layOut } from "./blocks";
@@ -27,10 +28,7 @@ export function loadDocument(workspace: string, document: string): Promise<Read>
   const key = `${workspace} ${document} ${revision.peek()}`;
   const known = kept.get(key);
   if (known) return known;
-  const path = { workspace, document };
-  const loading = take(
-    api.GET("/api/v1/workspaces/{workspace}/documents/{document}", { params: { path } }),
-  ).then((details) => {
+  const loading = call("get", "/documents/{document}", { workspace, document }).then((details) => {
     const offsets = new Offsets(details.text);
     return { details, offsets, layout: layOut(details.blocks, offsets) };
   });
@@ -40,29 +38,28 @@ export function loadDocument(workspace: string, document: string): Promise<Read>
   return loading;
 }
 
-/** A place where passages or a page begin, in UTF-16 units. */
+/** A place where a passage or a page begins, in UTF-16 units. */
 export interface Tick {
   place: number;
-  passages: { id: string; ordinal: number }[];
+  /** The number of the passage, from 1; 0 for a page. */
+  passage: number;
   page: string;
 }
 
-/** Return where passages and pages begin, in the order of the text.
- *
- * Pages are those of a document with several.
- */
-export function findTicks({ chunks, pages }: Pick<Details, "chunks" | "pages">, offsets: Offsets) {
-  const ticks = new Map<number, Tick>();
-  const tickAt = (point: number): Tick => {
-    const place = offsets.toUnit(point);
-    const tick = ticks.get(place) ?? { place, passages: [], page: "" };
-    ticks.set(place, tick);
-    return tick;
-  };
-  for (const { id, ordinal, span, is_parent } of chunks)
-    if (!is_parent) tickAt(span[0] ?? 0).passages.push({ id, ordinal });
-  if (pages.length > 1) for (const page of pages) tickAt(page.start).page = page.label;
-  return [...ticks.values()].sort((one, other) => one.place - other.place);
+/** Return where passages begin, and the pages of a document with several, in the order of the text. */
+export function findTicks(details: Pick<Details, "chunks" | "pages">, offsets: Offsets): Tick[] {
+  const passages = details.chunks.filter(({ is_parent }) => !is_parent);
+  const pages = details.pages.length > 1 ? details.pages : [];
+  return [
+    ...passages.map(({ ordinal, span: [start = 0] }) => ({
+      start,
+      passage: ordinal + 1,
+      page: "",
+    })),
+    ...pages.map(({ start, label: page }) => ({ start, passage: 0, page })),
+  ]
+    .map(({ start, ...tick }) => ({ ...tick, place: offsets.toUnit(start) }))
+    .sort((one, other) => one.place - other.place);
 }
 
 /** Return where the line of a place ends, in code points. */

@@ -1,109 +1,92 @@
 import { Button } from "../../components/Button";
 import { Dialog } from "../../components/Dialog";
+import { Check } from "../../components/Fields";
+import { optionsOf, Select } from "../../components/Select";
+import { Table } from "../../components/Table";
 import { t } from "../../i18n";
 import { say } from "../../i18n/say";
+import { useWays } from "../../state/ways";
 import type { Choice } from "./address";
-import type { Ways } from "./QuestionBox";
-import { AGENTS, sayRetriever, USUAL } from "./retrievers";
+import { AGENTS, sayRetriever, USUAL } from "./words";
 
 const MOST_COMPARED = 3;
 
 interface AdvancedProps {
   choice: Choice;
-  ways: Ways | null;
   hasModel: boolean;
-  onChange: (choice: Choice) => void;
+  onChange: (change: Partial<Choice>) => void;
   onClose: () => void;
 }
 
 /** All ways to search and to answer, each with what it does, and the comparison of two or three. */
-export function Advanced({ choice, ways, hasModel, onChange, onClose }: AdvancedProps) {
+export function Advanced({ choice, hasModel, onChange, onClose }: AdvancedProps) {
   const words = t.value.ask;
+  const ways = useWays().data;
+  const { retriever, mode, usesModel, compared } = choice;
   const known = (ways?.retrievers ?? []).filter((way) => hasModel || !way.needs_model);
   const summaries = new Map(known.map(({ name, summary }) => [name, summary]));
-  const names = [...new Set([...USUAL, ...summaries.keys(), ...AGENTS])];
-  const toggle = (name: string) => {
-    const { compared } = choice;
-    const next = compared.includes(name)
-      ? compared.filter((each) => each !== name)
-      : [...compared, name].slice(-MOST_COMPARED);
-    onChange({ ...choice, compared: next });
+  const compare = (name: string, isWanted: boolean) => {
+    const others = compared.filter((each) => each !== name);
+    onChange({ compared: isWanted ? [...others, name].slice(-MOST_COMPARED) : others });
   };
   return (
     <Dialog
       title={words.advanced}
       onClose={onClose}
-      actions={
-        <Button kind="main" onClick={onClose}>
-          {words.done}
-        </Button>
-      }
+      actions={<Button label={words.done} kind="main" onClick={onClose} />}
     >
       {hasModel && (
-        <div class="row wrap">
-          <label class="row small">
-            <span class="muted">{words.how.mode}</span>
-            <select
-              value={choice.mode}
-              onChange={(event) => onChange({ ...choice, mode: event.currentTarget.value })}
-            >
-              {(ways?.modes ?? ["auto"]).map((name) => (
-                <option key={name} value={name}>
-                  {words.modes[name] ?? name}
-                </option>
-              ))}
-            </select>
-          </label>
-          <label class="row small">
-            <input
-              type="checkbox"
-              checked={choice.usesModel}
-              onChange={(event) => onChange({ ...choice, usesModel: event.currentTarget.checked })}
-            />
-            <span>{words.useModel}</span>
-          </label>
+        <div class="row wrap small">
+          <Select label={words.how.mode} value={mode} onChoose={(mode) => onChange({ mode })}>
+            {optionsOf(ways?.modes ?? ["auto"], (name) => words.modes[name] ?? name)}
+          </Select>
+          <Check
+            label={words.useModel}
+            isOn={usesModel}
+            onChange={(usesModel) => onChange({ usesModel })}
+          />
         </div>
       )}
-      <table class="ways">
-        <thead>
-          <tr>
-            <th scope="col">{words.how.searchBy}</th>
-            <th scope="col">{words.compare}</th>
-          </tr>
-        </thead>
-        <tbody>
-          {names.map((name) => (
-            <tr key={name}>
-              <td>
-                <label class="row top">
-                  <input
-                    type="radio"
-                    name="retriever"
-                    checked={choice.retriever === name}
-                    onChange={() => onChange({ ...choice, retriever: name, compared: [] })}
-                  />
-                  <span>
-                    {sayRetriever(name)}
-                    <span class="way-summary small muted">
-                      {words.summaries[name] ?? say(summaries.get(name) ?? "")}
-                    </span>
+      <Table
+        label={words.advanced}
+        class="ways"
+        items={[...new Set([...USUAL, ...summaries.keys(), ...AGENTS])]}
+        keyOf={(name) => name}
+        columns={[
+          {
+            head: words.how.searchBy,
+            cell: (name) => (
+              <label class="row top">
+                <input
+                  type="radio"
+                  name="retriever"
+                  checked={retriever === name}
+                  onChange={() => onChange({ retriever: name, compared: [] })}
+                />
+                <span>
+                  {sayRetriever(name)}
+                  <br />
+                  <span class="small muted">
+                    {words.summaries[name] ?? say(summaries.get(name) ?? "")}
                   </span>
-                </label>
-              </td>
-              <td>
-                {summaries.has(name) && (
-                  <input
-                    type="checkbox"
-                    aria-label={words.compareWith(sayRetriever(name))}
-                    checked={choice.compared.includes(name)}
-                    onChange={() => toggle(name)}
-                  />
-                )}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+                </span>
+              </label>
+            ),
+          },
+          {
+            head: words.compare,
+            cell: (name) =>
+              summaries.has(name) && (
+                <input
+                  type="checkbox"
+                  aria-label={words.compareWith(sayRetriever(name))}
+                  checked={compared.includes(name)}
+                  onChange={(event) => compare(name, event.currentTarget.checked)}
+                />
+              ),
+          },
+        ]}
+      />
       <p class="small muted">{words.chooseCompared}</p>
     </Dialog>
   );

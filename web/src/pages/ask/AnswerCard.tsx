@@ -6,12 +6,11 @@ import { SourcePlace } from "../../components/SourceCard";
 import { count, t } from "../../i18n";
 import { say } from "../../i18n/say";
 import { announce } from "../../state/announcements";
-import { progress } from "../../state/jobs";
-import { linkTo } from "../../state/location";
-import { AnswerText } from "./AnswerText";
-import { openPlace } from "./address";
-import { type Answer, type Citation, type Run, type Stage, type Verdict, verdictOf } from "./runs";
-import { opensBeside } from "./Sources";
+import { AnswerText, type Marks } from "./AnswerText";
+import { Chip, FactChip } from "./Chip";
+import { factMark } from "./facts";
+import { type Answer, type Run, type Stage, type Verdict, verdictOf } from "./runs";
+import { linkOf } from "./Sources";
 import { writeAnswer } from "./writing";
 
 const MOST_ROWS = 20;
@@ -29,42 +28,28 @@ interface AnswerCardProps {
 }
 
 /** An answer as it comes: what is done, then its text, and how far it can be trusted. */
-export function AnswerCard(props: AnswerCardProps) {
-  const { run, label, open, onOpen, onAgain } = props;
+export function AnswerCard({ run, label, open, onOpen, onAgain }: AnswerCardProps) {
   const words = t.value.ask;
   const answer = run.answer.value;
   const state = run.state.value;
   const isAbsent = answer !== null && !answer.answered;
-  const citations = useMemo(() => byNumber(isAbsent ? [] : (answer?.citations ?? [])), [answer]);
+  const marks = useMemo(() => marksOf(answer, open, onOpen), [answer, open]);
   const text = isAbsent ? "" : (answer?.answer ?? run.text.value);
   return (
     <>
       {state === "running" && <Stages stages={run.stages.value} />}
       <section
-        class="answer"
+        class="answer stack"
         aria-label={label}
         aria-live="polite"
         aria-busy={state === "running"}
         tabIndex={-1}
       >
         {run.withdrawn.value && !answer && <p class="small tag warn">{say(run.withdrawn.value)}</p>}
-        {isAbsent ? (
-          <Absent answer={answer} run={run} />
-        ) : (
-          answer && <VerdictLine verdict={verdictOf(answer)} />
-        )}
-        {!isAbsent && answer?.short && <p class="short-answer">{answer.short}</p>}
-        {text && (
-          <AnswerText
-            text={text}
-            isQuoted={answer !== null && answer.model === ""}
-            citations={citations}
-            {...(answer ? { facts: answer.memory } : {})}
-            open={open}
-            onOpen={onOpen}
-            isWhole={answer !== null}
-          />
-        )}
+        {isAbsent && <Absent answer={answer} run={run} />}
+        {answer?.answered && <VerdictLine verdict={verdictOf(answer)} />}
+        {answer?.answered && answer.short && <p class="short-answer">{answer.short}</p>}
+        {text && <AnswerText text={text} isQuoted={answer?.model === ""} marks={marks} />}
         {state === "running" && text && <span class="caret" aria-hidden="true" />}
         {answer?.results.map((result) => (
           <Rows key={result.statement} result={result} />
@@ -72,16 +57,14 @@ export function AnswerCard(props: AnswerCardProps) {
         {state === "stopped" && <p class="small tag">{text ? words.stoppedPart : words.stopped}</p>}
         {state === "failed" && <ErrorState error={run.error.value} retry={onAgain} />}
         {run.notes.map((note) => (
-          <p key={note} class="small muted note">
+          <p key={note} class="row top small muted">
             <Icon name="info" size={14} /> {say(note)}
           </p>
         ))}
         {(answer || state === "stopped") && (
           <div class="row wrap answer-actions">
             {answer && text && (
-              <Button kind="quiet" icon="copy" onClick={() => copy(answer)}>
-                {words.copy}
-              </Button>
+              <Button label={words.copy} kind="quiet" icon="copy" onClick={() => copy(answer)} />
             )}
             <IconButton icon="refresh" label={words.again} onClick={onAgain} />
           </div>
@@ -91,8 +74,20 @@ export function AnswerCard(props: AnswerCardProps) {
   );
 }
 
-function byNumber(citations: readonly Citation[]): ReadonlyMap<number, Citation> {
-  return new Map(citations.map((citation) => [citation.number, citation]));
+/** Return what stands for the marks of an answer: its citations, and the facts that it states. */
+function marksOf(answer: Answer | null, open: number, onOpen: (number: number) => void): Marks {
+  if (!answer) return null;
+  const { citations, memory } = answer;
+  return new Map([
+    ...citations.map((cited) => {
+      const { number } = cited;
+      const chip = () => (
+        <Chip citation={cited} isOpen={open === number} onOpen={() => onOpen(number)} />
+      );
+      return [String(number), chip] as const;
+    }),
+    ...memory.map((fact) => [factMark(fact), () => <FactChip fact={fact} />] as const),
+  ]);
 }
 
 function VerdictLine({ verdict }: { verdict: Verdict }) {
@@ -108,10 +103,10 @@ function Stages({ stages }: { stages: readonly Stage[] }) {
   const words = t.value.ask;
   const last = stages.at(-1);
   return (
-    <ol class="stages small" aria-live="polite">
-      <li class={last ? "done" : "now"}>{words.searching}</li>
-      {stages.map((stage) => (
-        <li key={`${stage.name}${stage.at}`} class={stage === last ? "now" : "done"}>
+    <ol class="stages row wrap small" aria-live="polite">
+      <li class={last ? "state finished" : "state running"}>{words.searching}</li>
+      {stages.map((stage, index) => (
+        <li key={index} class={stage === last ? "state running" : "state finished"}>
           {tellStage(stage)}
         </li>
       ))}
@@ -132,10 +127,7 @@ function tellStage(stage: Stage): string {
 function Absent({ answer, run }: { answer: Answer; run: Run }) {
   const words = t.value.ask;
   const nearest = answer.citations[0];
-  const hits = run.evidence.value?.hits ?? [];
-  const hit = hits.find(({ chunk_id }) => chunk_id === nearest?.chunk_id);
-  const [start = 0, end = 0] = hit?.span ?? nearest?.span ?? [];
-  const place = nearest && { document: nearest.document_id, start, end };
+  const hit = run.evidence.value?.hits.find(({ chunk_id }) => chunk_id === nearest?.chunk_id);
   return (
     <>
       {run.isPartial ? (
@@ -146,14 +138,10 @@ function Absent({ answer, run }: { answer: Answer; run: Run }) {
           <p>{words.reasons[answer.reason] ?? say(answer.answer)}</p>
         </>
       )}
-      {nearest && place && (
-        <section class="nearest" aria-label={words.nearest}>
+      {nearest && (
+        <section class="nearest stack" aria-label={words.nearest}>
           <p class="small muted">{words.nearest}</p>
-          <a
-            class="source-title"
-            href={linkTo("documents", { doc: place.document, start, end })}
-            onClick={(event) => opensBeside(event, () => openPlace(place))}
-          >
+          <a class="source-title" {...linkOf(hit ?? nearest)}>
             {nearest.title || nearest.document}
           </a>
           <SourcePlace title={nearest.title} section={nearest.section} page={nearest.page} />
@@ -162,12 +150,6 @@ function Absent({ answer, run }: { answer: Answer; run: Run }) {
       )}
     </>
   );
-}
-
-/** Say how many of the files that are being read can be asked about. */
-export function sayReady(): string {
-  const { done = 0, total = 0 } = progress.value ?? {};
-  return total > 0 ? t.value.ask.ready(done, total) : t.value.ask.stillReading;
 }
 
 /** The rows that a query found, as a table. */

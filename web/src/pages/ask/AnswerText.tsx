@@ -1,52 +1,30 @@
 import type { Token, Tokens } from "marked";
-import { createContext } from "preact";
+import { createContext, Fragment, type VNode } from "preact";
 import { memo } from "preact/compat";
 import { useContext, useMemo } from "preact/hooks";
-import { ScrollBox } from "../../components/ScrollBox";
+import { TextCode, TextTable } from "../../components/prose";
 import { t } from "../../i18n";
-import { Chip, FactChip } from "./Chip";
-import type { StatedFact } from "./facts";
 import { cutAtMarks, findUncited, readBlock, splitBlocks } from "./markdown";
-import type { Citation } from "./runs";
 
-interface Marks {
-  citations: ReadonlyMap<number, Citation>;
-  /** The remembered facts that the text cites as [M1]. */
-  facts: readonly StatedFact[];
-  /** The citation that is open. */
-  open: number;
-  onOpen: (number: number) => void;
-  /** Whether the text is whole: what is not cited yet may still be. */
-  isWhole: boolean;
-}
+/** What stands for the marks of a text, by name; null while it comes: any mark may be one. */
+export type Marks = ReadonlyMap<string, () => VNode> | null;
 
-const NONE: Marks = {
-  citations: new Map(),
-  facts: [],
-  open: 0,
-  onOpen: () => undefined,
-  isWhole: true,
-};
-const MarksOf = createContext(NONE);
+const NONE: Marks = new Map();
+const MarksOf = createContext<Marks>(NONE);
 
-interface AnswerTextProps extends Partial<Marks> {
+interface AnswerTextProps {
   text: string;
   /** Whether it consists of pieces of documents: only a model writes in italics. */
   isQuoted?: boolean;
+  marks?: Marks;
 }
 
-/** The text of an answer, with its citations as buttons. Nothing in it is ever taken for HTML. */
-export function AnswerText(props: AnswerTextProps) {
-  const { text, isQuoted = false, citations = NONE.citations, facts = NONE.facts } = props;
-  const { open = 0, onOpen = NONE.onOpen, isWhole = true } = props;
+/** The text of an answer, with what it cites as buttons. Nothing in it is ever taken for HTML. */
+export function AnswerText({ text, isQuoted = false, marks = NONE }: AnswerTextProps) {
   const blocks = useMemo(() => splitBlocks(text), [text]);
-  const marks = useMemo(
-    () => ({ citations, facts, open, onOpen, isWhole }),
-    [citations, facts, open, onOpen, isWhole],
-  );
   return (
     <MarksOf.Provider value={marks}>
-      <div class="answer-text">
+      <div class="serif prose stack answer-text">
         {blocks.map((block, index) => (
           <Block key={index} text={block} isQuoted={isQuoted} />
         ))}
@@ -58,182 +36,96 @@ export function AnswerText(props: AnswerTextProps) {
 /** A block is read again only when its text changes: of a text that comes, the last one alone. */
 const Block = memo(({ text, isQuoted }: { text: string; isQuoted: boolean }) => {
   const tokens = useMemo(() => readBlock(text, { isQuoted }), [text, isQuoted]);
-  return <Blocks tokens={tokens} />;
+  return <Parts tokens={tokens} />;
 });
 
-function Blocks({ tokens }: { tokens: readonly Token[] }) {
-  return (
-    <>
-      {tokens.map((token, index) => (
-        <BlockToken key={index} token={token} />
-      ))}
-    </>
-  );
-}
-
-function BlockToken({ token }: { token: Token }) {
-  switch (token.type) {
-    case "space":
-      return null;
-    case "heading":
-      return (
-        <p class="answer-heading">
-          <Inline tokens={token.tokens ?? []} />
-        </p>
-      );
-    case "paragraph":
-      return (
-        <p>
-          <Inline tokens={token.tokens ?? []} endsBlock />
-        </p>
-      );
-    case "text":
-      return <Inline tokens={token.tokens ?? [token]} endsBlock />;
-    case "list":
-      return <List list={token as Tokens.List} />;
-    case "blockquote":
-      return (
-        <blockquote>
-          <Blocks tokens={token.tokens ?? []} />
-        </blockquote>
-      );
-    case "code":
-      return (
-        <ScrollBox label={t.value.reader.code} class="code-box">
-          <pre>
-            <code>{(token as Tokens.Code).text}</code>
-          </pre>
-        </ScrollBox>
-      );
-    case "table":
-      return <Table table={token as Tokens.Table} />;
-    case "hr":
-      return <hr />;
-    default:
-      return (
-        <p>
-          <Plain text={token.raw} isLast />
-        </p>
-      );
-  }
-}
-
-function List({ list }: { list: Tokens.List }) {
-  const items = list.items.map((item, index) => (
-    <li key={index}>
-      <Blocks tokens={item.tokens} />
-    </li>
-  ));
-  return list.ordered ? <ol start={Number(list.start) || 1}>{items}</ol> : <ul>{items}</ul>;
-}
-
-function Table({ table }: { table: Tokens.Table }) {
-  return (
-    <ScrollBox label={t.value.reader.table}>
-      <table>
-        {table.header.some(({ text }) => text) && (
-          <thead>
-            <tr>
-              {table.header.map((cell, index) => (
-                <th key={index} scope="col">
-                  <Inline tokens={cell.tokens} />
-                </th>
-              ))}
-            </tr>
-          </thead>
-        )}
-        <tbody>
-          {table.rows.map((row, index) => (
-            <tr key={index}>
-              {row.map((cell, at) => (
-                <td key={at}>
-                  <Inline tokens={cell.tokens} />
-                </td>
-              ))}
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </ScrollBox>
-  );
-}
-
-interface InlineProps {
+interface PartsProps {
   tokens: readonly Token[];
   /** Whether a paragraph ends with the last of them: only there nothing can be cited later. */
   endsBlock?: boolean;
 }
 
-function Inline({ tokens, endsBlock = false }: InlineProps) {
+function Parts({ tokens, endsBlock = false }: PartsProps) {
   return (
     <>
       {tokens.map((token, index) => (
-        <InlineToken key={index} token={token} isLast={endsBlock && index === tokens.length - 1} />
+        <Part key={index} token={token} isLast={endsBlock && index === tokens.length - 1} />
       ))}
     </>
   );
 }
 
-function InlineToken({ token, isLast }: { token: Token; isLast: boolean }) {
-  const within = "tokens" in token && token.tokens ? <Inline tokens={token.tokens} /> : null;
-  switch (token.type) {
-    case "strong":
-      return <strong>{within}</strong>;
-    case "em":
-      return <em>{within}</em>;
-    case "del":
-      return <del>{within}</del>;
-    case "codespan":
-      return <code>{(token as Tokens.Codespan).text}</code>;
+/** What a token of Markdown is shown as, where that is no more than an element around its parts. */
+const ELEMENTS = ["strong", "em", "del", "blockquote"];
+
+function Part({ token, isLast }: { token: Token; isLast: boolean }) {
+  const { type, raw } = token;
+  const { text = raw, tokens = [] } = token as Partial<Tokens.Text>;
+  const endsBlock = type === "paragraph" || type === "text";
+  const within = tokens.length > 0 && <Parts tokens={tokens} endsBlock={endsBlock} />;
+  if (ELEMENTS.includes(type)) {
+    const Element = type as "strong";
+    return <Element>{within}</Element>;
+  }
+  switch (type) {
+    case "space":
+      return null;
     case "br":
       return <br />;
-    case "link":
-      // An address in an answer is a text like any other: a page of ours leads nowhere else.
-      return within;
-    case "escape":
-      return <Plain text={(token as Tokens.Escape).text} />;
-    case "text":
-      return within ?? <Plain text={(token as Tokens.Text).text} isLast={isLast} />;
+    case "hr":
+      return <hr />;
+    case "heading":
+      return <p class="answer-heading">{within}</p>;
+    case "paragraph":
+      return <p>{within}</p>;
+    case "code":
+      return <TextCode>{text}</TextCode>;
+    case "codespan":
+      return <code>{text}</code>;
+    case "list": {
+      const { ordered, start, items } = token as Tokens.List;
+      const listed = items.map((item, index) => (
+        <li key={index}>
+          <Parts tokens={item.tokens} endsBlock />
+        </li>
+      ));
+      return ordered ? <ol start={Number(start) || 1}>{listed}</ol> : <ul>{listed}</ul>;
+    }
+    case "table": {
+      const { header, rows } = token as Tokens.Table;
+      return (
+        <TextTable
+          header={header.some((cell) => cell.text) ? header : []}
+          rows={rows}
+          cell={(cell) => <Parts tokens={cell.tokens} />}
+        />
+      );
+    }
     default:
-      return <Plain text={token.raw} />;
+      // An address in an answer is a text like any other: a page of ours leads nowhere else.
+      if (within) return within;
+      return <Plain text={type === "text" || type === "escape" ? text : raw} isLast={isLast} />;
   }
 }
 
 function Plain({ text, isLast = false }: { text: string; isLast?: boolean }) {
-  const { citations, facts, open, onOpen, isWhole } = useContext(MarksOf);
-  // While a text comes, what its marks lead to is not known yet.
-  const cited = new Set(facts.map(({ number }) => number));
-  const pieces = cutAtMarks(text, isWhole ? new Set(citations.keys()) : "all", cited);
-  const uncited = isWhole && isLast ? findUncited(pieces) : new Set();
+  const marks = useContext(MarksOf);
+  const pieces = cutAtMarks(text, (mark) => marks?.has(mark) ?? true);
+  const uncited = marks && isLast ? findUncited(pieces) : undefined;
   return (
     <>
       {pieces.map((piece, index) => {
-        if (piece.kind === "text") {
-          if (!uncited.has(piece)) return piece.text;
+        if (piece === uncited) {
           return (
             <span key={index} class="uncited" title={t.value.ask.uncited}>
               {piece.text}
             </span>
           );
         }
-        const fact =
-          piece.kind === "fact" ? facts.find(({ number }) => number === piece.number) : undefined;
-        if (fact) return <FactChip key={index} fact={fact} />;
-        const citation = piece.kind === "mark" ? citations.get(piece.number) : undefined;
-        if (!citation) {
-          return (
-            <span key={index} class="chip pending">
-              {piece.kind === "fact" ? `M${piece.number}` : piece.number}
-            </span>
-          );
-        }
+        if (!piece.isMark) return piece.text;
+        const mark = marks?.get(piece.text)?.();
         return (
-          <Chip
-            key={index}
-            citation={citation}
-            isOpen={open === piece.number}
-            onOpen={() => onOpen(piece.number)}
-          />
+          <Fragment key={index}>{mark ?? <span class="chip pending">{piece.text}</span>}</Fragment>
         );
       })}
     </>

@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import { api, isWaiting, take } from "../../api/client";
+import { isWaiting } from "../../api/client";
 import { IconButton } from "../../components/Button";
 import { tellError } from "../../components/ErrorState";
 import { quote } from "../../components/filters/conditions";
@@ -8,12 +8,11 @@ import { PageHead } from "../../components/PageHead";
 import { Reader } from "../../components/reader/Reader";
 import { t } from "../../i18n";
 import { announce } from "../../state/announcements";
+import { useCall } from "../../state/calls";
 import { renewal } from "../../state/connection";
-import { useLoaded } from "../../state/loading";
 import { asked, go, linkTo, setQuery, workspace } from "../../state/location";
 import { keepInTab, recallInTab } from "../../state/preferences";
 import { sourceFilter } from "../../state/sources";
-import { revision } from "../../state/workspaces";
 import { SourcesPanel } from "../library/SourcesPanel";
 import {
   type Choice,
@@ -30,7 +29,7 @@ import { Guide } from "./Guide";
 import { History } from "./History";
 import { useAskKeys, useSaidCitation } from "./keys";
 import { MemoryPanel } from "./Memory";
-import { QuestionBox, type Ways } from "./QuestionBox";
+import { QuestionBox } from "./QuestionBox";
 import type { Question } from "./runs";
 import { opensBeside } from "./Sources";
 import { TurnView } from "./TurnView";
@@ -51,12 +50,7 @@ export default function AskPage() {
   const runs = thread?.runs.value ?? [];
   const place = readPlace(runs);
   const [view, setView] = useState<"thread" | "sources">("thread");
-  const ways = useLoaded("retrievers", () => take(api.GET("/api/v1/retrievers")));
-  const details = useLoaded(`${here} ${revision.value}`, (signal) =>
-    take(
-      api.GET("/api/v1/workspaces/{workspace}", { params: { path: { workspace: here } }, signal }),
-    ),
-  );
+  const details = useCall("get", "", {});
   const ask = (question: string, how: Choice) => {
     if (how.compared.length > 1) {
       go(linkTo("ask", { thread: thread?.id.peek(), q: question, ...queryOf(how) }));
@@ -72,11 +66,11 @@ export default function AskPage() {
   };
   const askHere = (question: string) => ask(question, choice);
   useAskKeys(runs);
-  useSaidCitation(place, runs);
+  useSaidCitation(place);
   const hasTurns = runs.length > 0 || isComparing;
-  const kinds = ["ask", place ? "reading" : "", hasTurns ? "has-turns" : ""];
+  const kinds = `${place ? "reading" : ""} ${hasTurns ? "has-turns" : ""}`;
   return (
-    <div class={kinds.filter(Boolean).join(" ")} data-view={view}>
+    <div class={`ask ${kinds}`} data-view={view}>
       <nav class="ask-tabs" aria-label={words.views}>
         {(["thread", "sources"] as const).map((name) => (
           <button
@@ -107,7 +101,7 @@ export default function AskPage() {
                 <Icon name="plus" />
                 <span>{words.newThread}</span>
               </a>
-              <History workspace={here} />
+              <History />
               {runs.some(({ answer }) => answer.value) && (
                 <a
                   class="icon-button"
@@ -132,11 +126,10 @@ export default function AskPage() {
             />
           </>
         ) : (
-          thread && <Turns thread={thread} onAsk={askHere} />
+          thread && <Turns thread={thread} isReading={place !== null} onAsk={askHere} />
         )}
         <QuestionBox
           choice={choice}
-          ways={(ways.data as unknown as Ways | null) ?? null}
           details={details.data}
           isFollowUp={runs.length > 0 && !isComparing}
           isRunning={runs.some(({ state }) => state.value === "running")}
@@ -149,19 +142,17 @@ export default function AskPage() {
       <div class="ask-side">
         {place ? (
           <Reader
-            document={place.document}
-            start={place.start}
-            end={place.end}
-            label={place.number ? t.value.common.of(String(place.number), String(place.of)) : ""}
+            {...place}
+            label={
+              place.citation && t.value.common.of(String(place.citation.number), String(place.of))
+            }
             onClose={closeReader}
-            {...(place.number && place.of > 1
-              ? { onStep: (step: 1 | -1) => stepCitation(runs, step) }
-              : {})}
+            onStep={place.of > 1 ? (step: 1 | -1) => stepCitation(runs, step) : undefined}
           />
         ) : (
           <>
-            <Guide workspace={here} details={details.data} onAsk={askHere} />
-            <MemoryPanel workspace={here} />
+            <Guide details={details.data} onAsk={askHere} />
+            <MemoryPanel />
           </>
         )}
       </div>
@@ -226,18 +217,27 @@ function useThread(here: string, choice: Choice): Thread | null {
 
 interface TurnsProps {
   thread: Thread;
+  /** Whether a source is open beside it. */
+  isReading: boolean;
   onAsk: (text: string) => void;
 }
 
 /** The turns of a thread, the last one in view. */
-function Turns({ thread, onAsk }: TurnsProps) {
+function Turns({ thread, isReading, onAsk }: TurnsProps) {
   const list = useRef<HTMLOListElement>(null);
   const runs = thread.runs.value;
   useEffect(() => {
     list.current?.lastElementChild?.scrollIntoView({ block: "start" });
   }, [thread, runs.length]);
+  useEffect(() => {
+    // A narrower thread is longer: what moved must not end up with a question cut in two.
+    for (const question of list.current?.querySelectorAll(".turn-question") ?? []) {
+      const { top, bottom } = question.getBoundingClientRect();
+      if (top < 0 && bottom > 0) question.closest("li")?.scrollIntoView({ block: "start" });
+    }
+  }, [isReading]);
   return (
-    <ol ref={list} class="turns" aria-label={t.value.ask.thread}>
+    <ol ref={list} class="turns stack" aria-label={t.value.ask.thread}>
       {runs.map((run, index) => (
         <li key={`${index} ${run.at}`}>
           <TurnView

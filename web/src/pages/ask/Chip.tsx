@@ -92,7 +92,7 @@ export function Chip({ citation, isOpen, onOpen }: ChipProps) {
     >
       <strong class="clip">{name}</strong>
       <SourcePlace title={citation.title} section={citation.section} page={citation.page} />
-      <span class="chip-quote cut">{plainText(citation.quote)}</span>
+      <span class="serif clamp">{plainText(citation.quote)}</span>
     </Mark>
   );
 }
@@ -112,7 +112,7 @@ export function FactChip({ fact }: { fact: StatedFact }) {
     >
       <strong>{words.fact}</strong>
       <span class="small faint">{factOrigin(fact)}</span>
-      <span class="chip-quote cut">{fact.text}</span>
+      <span class="serif clamp">{fact.text}</span>
     </Mark>
   );
 }

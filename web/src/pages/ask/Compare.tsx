@@ -1,10 +1,10 @@
 import { useEffect, useState } from "preact/hooks";
 import { t } from "../../i18n";
 import { AnswerCard } from "./AnswerCard";
-import { openPlace } from "./address";
+import { openPlace, placeOf } from "./address";
 import { PassageTable } from "./PassageTable";
-import { sayRetriever } from "./retrievers";
 import { type Question, Run } from "./runs";
+import { sayRetriever } from "./words";
 
 interface CompareProps {
   question: Question;
@@ -54,7 +54,5 @@ function begin(question: Question): Run {
 
 function openCited(run: Run, number: number): void {
   const citation = run.answer.peek()?.citations.find((known) => known.number === number);
-  if (!citation) return;
-  const [start = 0, end = 0] = citation.span;
-  openPlace({ document: citation.document_id, start, end });
+  if (citation) openPlace(placeOf(citation));
 }

@@ -1,42 +1,38 @@
-import { api, type Shapes, take } from "../../api/client";
+import type { Shapes } from "../../api/client";
 import { Button } from "../../components/Button";
 import { Empty } from "../../components/Empty";
 import { t } from "../../i18n";
+import { useCall } from "../../state/calls";
 import { isReading } from "../../state/jobs";
-import { useLoaded } from "../../state/loading";
 import { go, linkTo } from "../../state/location";
-import { revision } from "../../state/workspaces";
-import { sayReady } from "./AnswerCard";
-import { openPlace } from "./address";
+import { openPlace, type Passage, placeOf } from "./address";
 import { Offers } from "./Offers";
+import { sayReady } from "./words";
 
 type Described = Shapes["DescribedDocumentShape"];
 type Dated = Shapes["DatedEventShape"];
 
 interface GuideProps {
-  workspace: string;
   details: Shapes["WorkspaceDetails"] | null;
   onAsk: (text: string) => void;
 }
 
 /** What stands beside a thread while no source is open: what the documents are about. */
-export function Guide({ workspace, details, onAsk }: GuideProps) {
+export function Guide({ details, onAsk }: GuideProps) {
   const words = t.value.ask;
   const isEmpty = details?.documents === 0;
-  const loaded = useLoaded(details && !isEmpty ? `${workspace} ${revision.value}` : "", (signal) =>
-    take(
-      api.GET("/api/v1/workspaces/{workspace}/guide", { params: { path: { workspace } }, signal }),
-    ),
-  );
+  const loaded = useCall("get", "/guide", details && !isEmpty ? {} : null);
   if (isEmpty)
     return (
       <Empty
         icon="ask"
         title={t.value.documents.none}
         actions={
-          <Button kind="main" onClick={() => go(linkTo("library"))}>
-            {t.value.documents.toLibrary}
-          </Button>
+          <Button
+            label={t.value.documents.toLibrary}
+            kind="main"
+            onClick={() => go(linkTo("library"))}
+          />
         }
       >
         <p>{words.startEmpty}</p>
@@ -66,7 +62,7 @@ export function Guide({ workspace, details, onAsk }: GuideProps) {
 interface Line {
   title: string;
   sentence: string;
-  source: { document_id: string; span: readonly number[] };
+  source: Passage;
 }
 
 function toLine(each: Described | Dated): Line {
@@ -80,21 +76,12 @@ function Part({ title, lines }: { title: string; lines: readonly Line[] }) {
   return (
     <div class="stack tight small">
       <h2>{title}</h2>
-      {lines.map(({ title: name, sentence, source: { document_id: document, span } }) => {
-        const [start = 0, end = 0] = span;
-        return (
-          <p key={`${document} ${start}`}>
-            <button
-              type="button"
-              class="link-button"
-              onClick={() => openPlace({ document, start, end })}
-            >
-              {name}
-            </button>{" "}
-            <span class="muted">{sentence}</span>
-          </p>
-        );
-      })}
+      {lines.map(({ title: name, sentence, source }) => (
+        <p key={`${source.document_id} ${source.span[0]}`}>
+          <Button kind="link" label={name} onClick={() => openPlace(placeOf(source))} />{" "}
+          <span class="muted">{sentence}</span>
+        </p>
+      ))}
     </div>
   );
 }

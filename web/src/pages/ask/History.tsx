@@ -1,56 +1,49 @@
 import { Button, IconButton } from "../../components/Button";
-import { ErrorState } from "../../components/ErrorState";
+import { Pending } from "../../components/ErrorState";
 import { Menu } from "../../components/Menu";
-import { Skeleton } from "../../components/Progress";
 import { moment, t } from "../../i18n";
-import { useLoaded } from "../../state/loading";
-import { asked, go, linkTo } from "../../state/location";
-import { forgetThreads, listThreads, threadsTurn } from "./threads";
+import { useCall } from "../../state/calls";
+import { asked, go, linkTo, workspace } from "../../state/location";
+import { forgetThreads, threadsTurn } from "./threads";
 
 /** The threads of before; each can be opened and deleted. */
-export function History({ workspace }: { workspace: string }) {
+export function History() {
   return (
     <Menu
       label={t.value.ask.history}
       icon="history"
       side="right"
-      content={(close) => <Threads workspace={workspace} onOpen={close} />}
+      content={(close) => <Threads onOpen={close} />}
     />
   );
 }
 
-function Threads({ workspace, onOpen }: { workspace: string; onOpen: () => void }) {
+function Threads({ onOpen }: { onOpen: () => void }) {
   const words = t.value.ask;
-  const { data, error, reload } = useLoaded(
-    `${workspace} ${threadsTurn.value}`,
-    (signal) => listThreads(workspace, signal),
-    { keepsOld: true },
-  );
+  const turn = threadsTurn.value;
+  const loaded = useCall("get", "/threads", {}, { turn, keepsOld: true });
+  const threads = loaded.data?.threads ?? [];
   const forget = async (id?: string) => {
-    await forgetThreads(workspace, id);
+    await forgetThreads(workspace.value, id);
     if (!id || id === asked("thread")) go(linkTo("ask", { thread: "new" }), { replace: true });
   };
-  const threads = data ?? [];
   return (
-    <div class="history">
+    <div class="history stack tight">
       <div class="row between">
         <h2>{words.history}</h2>
         {threads.length > 0 && (
-          <Button kind="quiet" onClick={() => forget()}>
-            {words.forgetAll}
-          </Button>
+          <Button label={words.forgetAll} kind="quiet" onClick={() => forget()} />
         )}
       </div>
-      {error && <ErrorState error={error} retry={reload} />}
-      {!data && !error && <Skeleton label={t.value.common.loading} />}
-      {data && (
+      <Pending of={loaded} />
+      {loaded.data && (
         <p class="small faint">{threads.length > 0 ? words.historyNote : words.noHistory}</p>
       )}
-      <ul>
+      <ul class="ruled">
         {threads.map(({ id, title, turns, updated }) => (
-          <li key={id}>
-            <a href={linkTo("ask", { thread: id })} onClick={onOpen}>
-              <span class="history-text cut">{title}</span>
+          <li key={id} class="row top">
+            <a class="name grow" href={linkTo("ask", { thread: id })} onClick={onOpen}>
+              <span class="clamp">{title}</span>
               <span class="small faint">
                 {words.turns(turns)} · {moment(updated)}
               </span>

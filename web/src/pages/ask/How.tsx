@@ -1,13 +1,14 @@
 import { useMemo, useState } from "preact/hooks";
 import { SmallGraph } from "../../components/graph/SmallGraph";
+import { TextCode } from "../../components/prose";
 import { count, duration, moment, percent, t } from "../../i18n";
 import { go, linkTo } from "../../state/location";
 import { sayRelation } from "../graph/words";
 import { openPlace } from "./address";
 import { PassageTable } from "./PassageTable";
 import { findPath } from "./path";
-import { sayRetriever } from "./retrievers";
 import type { Answer, Evidence, Run } from "./runs";
+import { sayRetriever } from "./words";
 
 /** One line on how an answer was made; opened, how its passages were found. */
 export function How({ run }: { run: Run }) {
@@ -16,8 +17,9 @@ export function How({ run }: { run: Run }) {
   if (!answer) return null;
   return (
     <details class="how small" onToggle={(event) => setOpen(event.currentTarget.open)}>
-      <summary>
-        <span>{t.value.ask.how.title}</span> <span class="faint">{sayCost(answer, run)}</span>
+      <summary class="muted">
+        <span>{t.value.ask.how.title}</span> &emsp;{" "}
+        <span class="faint">{sayCost(answer, run)}</span>
       </summary>
       {isOpen && <Found answer={answer} run={run} />}
     </details>
@@ -74,9 +76,9 @@ function Found({ answer, run }: { answer: Answer; run: Run }) {
       {answer.results.map((result) => (
         <figure key={result.statement} class="stack tight">
           <figcaption>{words.query(result.place || result.language)}</figcaption>
-          <pre class="statement">{result.statement}</pre>
+          <TextCode>{result.statement}</TextCode>
           {Object.keys(result.parameters).length > 0 && (
-            <pre class="statement">{JSON.stringify(result.parameters)}</pre>
+            <TextCode>{JSON.stringify(result.parameters)}</TextCode>
           )}
         </figure>
       ))}

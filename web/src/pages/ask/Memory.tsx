@@ -1,11 +1,11 @@
 import { useEffect, useState } from "preact/hooks";
-import { api, take } from "../../api/client";
 import { Button, IconButton } from "../../components/Button";
 import { Confirm } from "../../components/Dialog";
 import { t } from "../../i18n";
 import { say } from "../../i18n/say";
 import { announce } from "../../state/announcements";
-import { useLoaded } from "../../state/loading";
+import { useCall } from "../../state/calls";
+import { workspace } from "../../state/location";
 import { mayWrite } from "../../state/workspaces";
 import {
   type Fact,
@@ -31,7 +31,7 @@ export function Heard({ run }: { run: Run }) {
   return (
     <>
       {told && (
-        <section class="card heard" aria-label={words.heard}>
+        <section class="card heard stack" aria-label={words.heard}>
           {told.learned.length > 0 && <p>{words.remembered}</p>}
           <Facts facts={told.learned} ended={told.ended} />
           {told.note && <p class="small muted">{say(told.note)}</p>}
@@ -53,17 +53,13 @@ function OfferCard({ here, offer }: { here: string; offer: Offer }) {
   };
   if (state === "refused") return null;
   return (
-    <section class="card heard" aria-label={words.offer}>
+    <section class="card heard stack" aria-label={words.offer}>
       <p>{state === "open" ? words.offer : words.remembered}</p>
       <Facts facts={offer.facts} ended={offer.ended} />
       {state === "open" && (
         <span class="row">
-          <Button kind="main" onClick={() => settle(true)}>
-            {words.remember}
-          </Button>
-          <Button kind="quiet" onClick={() => settle(false)}>
-            {words.notNow}
-          </Button>
+          <Button label={words.remember} kind="main" onClick={() => settle(true)} />
+          <Button label={words.notNow} kind="quiet" onClick={() => settle(false)} />
         </span>
       )}
     </section>
@@ -72,7 +68,7 @@ function OfferCard({ here, offer }: { here: string; offer: Offer }) {
 
 function Facts({ facts, ended }: { facts: readonly Fact[]; ended: readonly Fact[] }) {
   return (
-    <ul class="facts">
+    <ul class="stack tight">
       {facts.map((fact) => (
         <li key={fact.id}>
           {fact.sentence} <Times fact={fact} />
@@ -99,7 +95,7 @@ export function CitedFacts({ facts }: { facts: readonly StatedFact[] }) {
   return (
     <section class="stack tight" aria-label={words.cited}>
       <h3 class="small muted">{words.cited}</h3>
-      <ol class="facts">
+      <ol class="stack tight">
         {facts.map((fact) => (
           <li key={fact.number} data-fact={fact.number} tabIndex={-1}>
             <span class="chip fact">{factMark(fact)}</span> {fact.text}
@@ -111,41 +107,32 @@ export function CitedFacts({ facts }: { facts: readonly StatedFact[] }) {
 }
 
 /** All facts of the key; one that may write can forget each, or all. */
-export function MemoryPanel({ workspace }: { workspace: string }) {
+export function MemoryPanel() {
   const words = t.value.ask.memory;
   const [isAsking, setAsking] = useState(false);
-  const loaded = useLoaded(`${workspace} ${memoryTurn.value}`, (signal) =>
-    take(
-      api.GET("/api/v1/workspaces/{workspace}/memory", {
-        params: { path: { workspace } },
-        signal,
-      }),
-    ),
-  );
+  const loaded = useCall("get", "/memory", {}, { turn: memoryTurn.value });
   const { facts, total } = loaded.data ?? { facts: [], total: 0 };
   if (facts.length === 0) return null;
   return (
-    <section class="history" aria-labelledby="memory-title">
+    <section class="history stack tight" aria-labelledby="memory-title">
       <div class="row between">
         <h2 id="memory-title">{words.facts}</h2>
         {mayWrite.value && (
-          <Button kind="quiet" onClick={() => setAsking(true)}>
-            {words.forgetAll}
-          </Button>
+          <Button label={words.forgetAll} kind="quiet" onClick={() => setAsking(true)} />
         )}
       </div>
       <p class="small faint">{words.note}</p>
-      <ul>
+      <ul class="ruled">
         {facts.map((fact) => (
-          <li key={fact.id}>
-            <span class="history-text cut">
+          <li key={fact.id} class="row top">
+            <span class="grow clamp">
               {fact.sentence} <Times fact={fact} />
             </span>
             {mayWrite.value && (
               <IconButton
                 icon="close"
                 label={words.forget(fact.sentence)}
-                onClick={() => forgetFact(workspace, fact)}
+                onClick={() => forgetFact(workspace.value, fact)}
               />
             )}
           </li>
@@ -156,7 +143,7 @@ export function MemoryPanel({ workspace }: { workspace: string }) {
           title={words.forgetAllTitle}
           action={words.forgetAll}
           onClose={() => setAsking(false)}
-          onConfirm={() => forgetAll(workspace)}
+          onConfirm={() => forgetAll(workspace.value)}
         >
           <p>{words.forgetAllWarning(total)}</p>
         </Confirm>

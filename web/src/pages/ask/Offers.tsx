@@ -13,12 +13,10 @@ const MOST = 4;
 export function Offers({ label, questions, onAsk }: OffersProps) {
   if (questions.length === 0) return null;
   return (
-    <ul class="related" aria-label={label}>
+    <ul class="related stack tight" aria-label={label}>
       {questions.slice(0, MOST).map(({ question }) => (
         <li key={question}>
-          <Button kind="quiet" icon="further" onClick={() => onAsk(question)}>
-            {question}
-          </Button>
+          <Button label={question} kind="quiet" icon="further" onClick={() => onAsk(question)} />
         </li>
       ))}
     </ul>

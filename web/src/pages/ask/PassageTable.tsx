@@ -1,12 +1,32 @@
 import { plainText } from "../../components/plain";
-import { TableBox } from "../../components/TableBox";
+import { Table } from "../../components/Table";
 import { decimal, t } from "../../i18n";
-import { linkTo } from "../../state/location";
-import { openPlace } from "./address";
-import { alignSources } from "./align";
-import { sayRetriever } from "./retrievers";
-import type { Run } from "./runs";
-import { opensBeside } from "./Sources";
+import type { Hit, Run } from "./runs";
+import { linkOf } from "./Sources";
+import { sayRetriever } from "./words";
+
+interface Row {
+  hit: Hit;
+  /** The hit of each run; undefined where it was not found. */
+  found: (Hit | undefined)[];
+}
+
+/** Return all passages, those found by most runs first, then the best ranked. */
+export function alignSources(columns: readonly (readonly Hit[])[]): Row[] {
+  const rows = new Map<string, Row>();
+  for (const [column, hits] of columns.entries()) {
+    for (const hit of hits) {
+      const row = rows.get(hit.chunk_id) ?? { hit, found: columns.map(() => undefined) };
+      row.found[column] = hit;
+      rows.set(hit.chunk_id, row);
+    }
+  }
+  const ranks = ({ found }: Row) => found.flatMap((hit) => hit?.rank ?? []);
+  const mean = (row: Row) => ranks(row).reduce((sum, rank) => sum + rank, 0) / ranks(row).length;
+  return [...rows.values()].sort(
+    (one, other) => ranks(other).length - ranks(one).length || mean(one) - mean(other),
+  );
+}
 
 /** The passages that runs found: the score in one, or the rank in each, and which are cited. */
 export function PassageTable({ runs }: { runs: readonly Run[] }) {
@@ -14,51 +34,38 @@ export function PassageTable({ runs }: { runs: readonly Run[] }) {
   const rows = alignSources(runs.map((run) => run.evidence.value?.hits ?? []));
   if (rows.length === 0) return null;
   const isOne = runs.length === 1;
-  const cited = runs.map(
-    (run) => new Set((run.answer.value?.citations ?? []).map(({ chunk_id }) => chunk_id)),
-  );
   return (
-    <TableBox label={isOne ? words.passages : t.value.ask.aligned}>
-      <table class="passages">
-        <thead>
-          <tr>
-            <th scope="col">{words.passages}</th>
-            {runs.map(({ question }) => (
-              <th key={question.retriever} scope="col" class="number">
-                {isOne ? words.score : sayRetriever(question.retriever)}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map(({ hit, ranks }) => {
-            const [start = 0, end = 0] = hit.span;
-            const place = { document: hit.document_id, start, end };
-            const isShared = !isOne && ranks.every((rank) => rank !== null);
+    <Table
+      label={isOne ? words.passages : t.value.ask.aligned}
+      class="passages"
+      items={rows}
+      keyOf={({ hit }) => hit.chunk_id}
+      isChosen={({ found }) => !isOne && found.every(Boolean)}
+      columns={[
+        {
+          head: words.passages,
+          cell: ({ hit }) => (
+            <>
+              <a {...linkOf(hit)}>{hit.title || hit.document}</a>
+              <p class="small faint clamp">{plainText(hit.text)}</p>
+            </>
+          ),
+        },
+        ...runs.map(({ question, answer }, column) => ({
+          head: isOne ? words.score : sayRetriever(question.retriever),
+          cell: ({ hit: { chunk_id }, found }: Row) => {
+            const hit = found[column];
+            const isCited = answer.value?.citations.some((cited) => cited.chunk_id === chunk_id);
             return (
-              <tr key={hit.chunk_id} class={isShared ? "shared" : ""}>
-                <td>
-                  <a
-                    href={linkTo("documents", { doc: hit.document_id, start, end })}
-                    onClick={(event) => opensBeside(event, () => openPlace(place))}
-                  >
-                    {hit.title || hit.document}
-                  </a>
-                  <p class="small faint cut">{plainText(hit.text)}</p>
-                </td>
-                {ranks.map((rank, column) => (
-                  <td key={runs[column]?.question.retriever} class="number">
-                    {rank === null ? "–" : isOne ? decimal(hit.score, 2) : rank}{" "}
-                    {cited[column]?.has(hit.chunk_id) && (
-                      <span class="tag accent">{words.cited}</span>
-                    )}
-                  </td>
-                ))}
-              </tr>
+              <>
+                {!hit ? "–" : isOne ? decimal(hit.score, 2) : hit.rank}{" "}
+                {isCited && <span class="tag accent">{words.cited}</span>}
+              </>
             );
-          })}
-        </tbody>
-      </table>
-    </TableBox>
+          },
+          class: "number",
+        })),
+      ]}
+    />
   );
 }

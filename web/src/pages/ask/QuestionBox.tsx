@@ -1,24 +1,19 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Shapes } from "../../api/client";
 import { Button } from "../../components/Button";
-import { FilterForm, FilterToggle } from "../../components/filters/FilterForm";
+import { useFilter } from "../../components/filters/FilterForm";
+import { useMeasured } from "../../components/measure";
+import { optionsOf, Select } from "../../components/Select";
 import { t } from "../../i18n";
 import { workspace } from "../../state/location";
 import { keepInTab, recallInTab } from "../../state/preferences";
 import { Advanced } from "./Advanced";
 import type { Choice } from "./address";
 import { focusAnswer } from "./keys";
-import { sayRetriever, USUAL } from "./retrievers";
-
-export interface Ways {
-  auto: string;
-  retrievers: { name: string; summary: string; needs_model: boolean }[];
-  modes: string[];
-}
+import { sayRetriever, USUAL } from "./words";
 
 interface QuestionBoxProps {
   choice: Choice;
-  ways: Ways | null;
   details: Shapes["WorkspaceDetails"] | null;
   /** Whether there are questions before: the next one may refer to them. */
   isFollowUp: boolean;
@@ -29,32 +24,28 @@ interface QuestionBoxProps {
 
 /** Where a question is written, and how it is to be answered. */
 export function QuestionBox(props: QuestionBoxProps) {
-  const { choice, ways, details, isFollowUp, isRunning, onAsk, onStop } = props;
-  const here = workspace.value;
-  const draft = `draft.${here}`;
+  const { choice, details, isFollowUp, isRunning, onAsk, onStop } = props;
+  const draft = `draft.${workspace.value}`;
   const words = t.value.ask;
   const [text, setText] = useState(() => recallInTab(draft));
   // Chosen here, and asked with when the question is sent: a choice alone must cost nothing.
   const [way, setWay] = useState(choice);
-  const [filters, setFilters] = useState(choice.filter !== "");
   const [isAdvanced, setAdvanced] = useState(false);
   const field = useRef<HTMLTextAreaElement>(null);
-  const key = JSON.stringify(choice);
-  useEffect(() => setWay(choice), [key]);
-  useEffect(() => grow(field.current), [text]);
+  useEffect(() => setWay(choice), [JSON.stringify(choice)]);
+  const width = useMeasured(field, 0, ({ clientWidth }) => clientWidth);
+  useEffect(() => grow(field.current), [text, width]);
   const write = (next: string) => {
     setText(next);
     keepInTab(draft, next);
   };
-  const isComparing = way.compared.length > 1;
+  const change = (part: Partial<Choice>) => setWay((before) => ({ ...before, ...part }));
+  const [toggle, filterForm] = useFilter(way.filter, (filter) => change({ filter }));
   const send = () => {
     if (!text.trim()) return;
     onAsk(text.trim(), way);
     write("");
   };
-  const offered = (USUAL as readonly string[]).includes(way.retriever)
-    ? USUAL
-    : [...USUAL, way.retriever];
   return (
     <>
       <form
@@ -86,60 +77,52 @@ export function QuestionBox(props: QuestionBoxProps) {
           </button>
         )}
         <div class="row wrap question-ways">
-          {isComparing ? (
+          {way.compared.length > 1 ? (
             <Button
+              label={way.compared.map(sayRetriever).join(" · ")}
               kind="quiet"
               icon="close"
               title={words.stopComparing}
-              onClick={() => setWay({ ...way, compared: [] })}
-            >
-              {way.compared.map(sayRetriever).join(" · ")}
-            </Button>
+              onClick={() => change({ compared: [] })}
+            />
           ) : (
-            <label class="row small">
-              <span class="muted">{words.how.searchBy}</span>
-              <select
-                value={way.retriever}
-                onChange={(event) => setWay({ ...way, retriever: event.currentTarget.value })}
-              >
-                {offered.map((name) => (
-                  <option key={name} value={name}>
-                    {sayRetriever(name)}
-                  </option>
-                ))}
-              </select>
-            </label>
+            <Select
+              label={words.how.searchBy}
+              value={way.retriever}
+              onChoose={(retriever) => change({ retriever })}
+            >
+              {optionsOf([...new Set([...USUAL, way.retriever])], sayRetriever)}
+            </Select>
           )}
-          <FilterToggle filter={way.filter} isOpen={filters} onClick={() => setFilters(!filters)} />
-          <Button kind="quiet" icon="more" onClick={() => setAdvanced(true)}>
-            {words.advanced}
-          </Button>
+          {toggle}
+          <Button
+            label={words.advanced}
+            kind="quiet"
+            icon="more"
+            onClick={() => setAdvanced(true)}
+          />
           <span class="grow" />
           {isRunning ? (
             // Keys: else the pressed button became the one that sends, and asked again.
-            <Button key="stop" icon="stop" onClick={onStop}>
-              {words.stop}
-            </Button>
+            <Button label={words.stop} key="stop" icon="stop" onClick={onStop} />
           ) : (
-            <Button key="ask" kind="main" type="submit" icon="send" disabled={!text.trim()}>
-              {words.ask}
-            </Button>
+            <Button
+              label={words.ask}
+              key="ask"
+              kind="main"
+              type="submit"
+              icon="send"
+              disabled={!text.trim()}
+            />
           )}
         </div>
-        {filters && (
-          <FilterForm
-            workspace={here}
-            filter={way.filter}
-            onChange={(filter) => setWay((before) => ({ ...before, filter }))}
-          />
-        )}
+        {filterForm}
       </form>
       {isAdvanced && (
         <Advanced
           choice={way}
-          ways={ways}
           hasModel={Boolean(details?.model)}
-          onChange={setWay}
+          onChange={change}
           onClose={() => setAdvanced(false)}
         />
       )}

@@ -1,8 +1,24 @@
 import { SourceCard } from "../../components/SourceCard";
 import { t } from "../../i18n";
 import { linkTo } from "../../state/location";
-import { openPlace } from "./address";
+import { openPlace, placeOf } from "./address";
 import type { Citation, Hit, Run } from "./runs";
+
+/** Return what a link to a passage has; without `open`, a click opens the passage beside the thread. */
+export function linkOf(passage: Citation | Hit, open = () => openPlace(placeOf(passage))) {
+  const { document: doc, start, end } = placeOf(passage);
+  return {
+    href: linkTo("documents", { doc, start, end }),
+    onClick: (event: MouseEvent) => opensBeside(event, open),
+  };
+}
+
+/** Open beside the thread; a click with a key that browsers know opens a tab, as ever. */
+export function opensBeside(event: MouseEvent, then: () => void): void {
+  if (event.metaKey || event.ctrlKey || event.shiftKey || event.button !== 0) return;
+  event.preventDefault();
+  then();
+}
 
 interface SourcesProps {
   run: Run;
@@ -17,64 +33,41 @@ const MOST_FOUND = 4;
 export function Sources({ run, open, onOpen }: SourcesProps) {
   const words = t.value.ask;
   const answer = run.answer.value;
+  const cited = (answer?.answered ? answer.citations : []).map((source) => ({
+    source,
+    number: source.number,
+    text: source.quote,
+    isActive: source.number === open,
+    ...linkOf(source, () => onOpen(source.number)),
+  }));
   const hits = answer ? [] : (run.evidence.value?.hits ?? []).slice(0, MOST_FOUND);
-  const citations = answer?.answered ? answer.citations : [];
-  if (citations.length + hits.length === 0) return null;
+  const found = hits.map((source) => ({
+    source,
+    number: source.rank,
+    text: source.text,
+    isActive: false,
+    ...linkOf(source),
+  }));
+  const shown = [...cited, ...found];
+  if (shown.length === 0) return null;
   const title = answer ? words.sources : words.foundPassages;
   return (
     <section class="stack tight" aria-label={title}>
       <h3 class="small muted">{title}</h3>
       <ol class="source-grid">
-        {citations.map((cited) => (
-          <Card
-            key={cited.number}
-            source={cited}
-            number={cited.number}
-            text={cited.quote}
-            isActive={cited.number === open}
-            onOpen={() => onOpen(cited.number)}
-          />
-        ))}
-        {hits.map((hit) => (
-          <Card key={hit.chunk_id} source={hit} number={hit.rank} text={hit.text} />
+        {shown.map(({ source, onClick, ...card }) => (
+          <li key={card.number}>
+            <SourceCard
+              {...card}
+              title={source.title || source.document}
+              section={source.section}
+              page={source.page}
+              textStart={source.span[0] ?? 0}
+              onOpen={onClick}
+            />
+          </li>
         ))}
       </ol>
     </section>
   );
-}
-
-interface CardProps {
-  source: Citation | Hit;
-  number: number;
-  text: string;
-  isActive?: boolean;
-  /** What a click does; without, the passage is opened. */
-  onOpen?: () => void;
-}
-
-function Card({ source, number, text, isActive = false, onOpen }: CardProps) {
-  const [start = 0, end = 0] = source.span;
-  const place = { document: source.document_id, start, end };
-  return (
-    <li>
-      <SourceCard
-        number={number}
-        title={source.title || source.document}
-        section={source.section}
-        page={source.page}
-        text={text}
-        textStart={start}
-        isActive={isActive}
-        href={linkTo("documents", { doc: source.document_id, start, end })}
-        onOpen={(event) => opensBeside(event, onOpen ?? (() => openPlace(place)))}
-      />
-    </li>
-  );
-}
-
-/** Open beside the thread; a click with a key that browsers know opens a tab, as ever. */
-export function opensBeside(event: MouseEvent, then: () => void): void {
-  if (event.metaKey || event.ctrlKey || event.shiftKey || event.button !== 0) return;
-  event.preventDefault();
-  then();
 }

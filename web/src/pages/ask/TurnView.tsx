@@ -1,11 +1,10 @@
 import { useEffect, useState } from "preact/hooks";
-import { api, take } from "../../api/client";
 import { Button } from "../../components/Button";
 import { t } from "../../i18n";
+import { useCall } from "../../state/calls";
 import { isReading } from "../../state/jobs";
-import { useLoaded } from "../../state/loading";
 import { asked } from "../../state/location";
-import { AnswerCard, sayReady } from "./AnswerCard";
+import { AnswerCard } from "./AnswerCard";
 import { openCitation } from "./address";
 import { How } from "./How";
 import { CitedFacts, Heard } from "./Memory";
@@ -13,6 +12,7 @@ import { Offers } from "./Offers";
 import type { Answer, Run } from "./runs";
 import { Sources } from "./Sources";
 import type { Thread } from "./threads";
+import { sayReady } from "./words";
 
 interface TurnProps {
   thread: Thread;
@@ -33,8 +33,10 @@ export function TurnView({ thread, run, number, isLast, onAsk }: TurnProps) {
   const open = isAsked ? Number(asked("cite")) : 0;
   const onOpen = (cite: number) => openCitation(number, cite);
   const isHeardOnly = run.reply.value !== null && !answer;
+  // What is read after an answer may change it, too.
+  if (isLast && isReading.value) run.isPartial = true;
   return (
-    <article class="turn">
+    <article class="turn stack">
       <h2 class="turn-question">{question.text}</h2>
       <Understood run={run} isFollowUp={number > 1} onAsk={again} />
       <Heard run={run} />
@@ -67,23 +69,11 @@ interface RelatedProps {
 
 /** Questions that passages near an answer answer: found after it, so that nobody waits for them. */
 function Related({ run, answer, onAsk }: RelatedProps) {
-  const { workspace } = run.question;
   const citations = answer.citations
     .slice(0, MOST_CITED)
-    .map(({ chunk_id, span: [start = 0, end = 0] }) => {
-      const span: [number, number] = [start, end];
-      return { chunk_id, span };
-    });
-  const wanted = citations.length > 0 ? `${workspace} ${run.at}` : "";
-  const { data } = useLoaded(wanted, (signal) =>
-    take(
-      api.POST("/api/v1/workspaces/{workspace}/related", {
-        params: { path: { workspace } },
-        body: { question: run.understood || run.question.text, citations, most: 3 },
-        signal,
-      }),
-    ),
-  );
+    .map(({ chunk_id, span }) => ({ chunk_id, span: span as [number, number] }));
+  const body = { question: run.understood || run.question.text, citations, most: 3 };
+  const { data } = useCall("post", "/related", citations.length > 0 ? { body } : null);
   return <Offers label={t.value.ask.related} questions={data ?? []} onAsk={onAsk} />;
 }
 
@@ -116,10 +106,8 @@ function Understood({ run, isFollowUp, onAsk }: UnderstoodProps) {
           ref={focusField}
           onInput={(event) => setDraft(event.currentTarget.value)}
         />
-        <Button type="submit">{words.ask}</Button>
-        <Button kind="quiet" onClick={() => setDraft(null)}>
-          {t.value.common.cancel}
-        </Button>
+        <Button label={words.ask} type="submit" />
+        <Button label={t.value.common.cancel} kind="quiet" onClick={() => setDraft(null)} />
       </form>
     );
   const isShown = understood && (isFollowUp || edited);
@@ -129,9 +117,12 @@ function Understood({ run, isFollowUp, onAsk }: UnderstoodProps) {
       {isShown && (
         <>
           <span>{words.understood(understood)}</span>
-          <Button kind="quiet" title={words.editQuestion} onClick={() => setDraft(understood)}>
-            {words.edit}
-          </Button>
+          <Button
+            label={words.edit}
+            kind="quiet"
+            title={words.editQuestion}
+            onClick={() => setDraft(understood)}
+          />
         </>
       )}
       {only && <span class="tag">{words.fromChosen}</span>}
@@ -155,9 +146,11 @@ function Partial({ onAgain }: { onAgain: () => void }) {
       {waits ? (
         <span class="tag">{words.waiting}</span>
       ) : (
-        <Button icon="refresh" onClick={() => (reads ? setWaits(true) : onAgain())}>
-          {reads ? words.againWhenReady : words.again}
-        </Button>
+        <Button
+          label={reads ? words.againWhenReady : words.again}
+          icon="refresh"
+          onClick={() => (reads ? setWaits(true) : onAgain())}
+        />
       )}
     </p>
   );

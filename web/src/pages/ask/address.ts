@@ -1,17 +1,10 @@
 /** What the address says of questions: the thread, how to search, and what is open beside it. */
 
 import { asked, type Query, setQuery } from "../../state/location";
-import type { Place } from "./path";
-import type { Run } from "./runs";
+import type { Citation, Question, Run } from "./runs";
 
 /** How questions are answered. */
-export interface Choice {
-  /** Empty is what the server chooses. */
-  retriever: string;
-  mode: string;
-  usesModel: boolean;
-  /** What documents and pages must fulfil, as text; empty for nothing. */
-  filter: string;
+export interface Choice extends Pick<Question, "retriever" | "mode" | "usesModel" | "filter"> {
   /** Two or three retrievers to compare; fewer compare none. */
   compared: readonly string[];
 }
@@ -38,9 +31,26 @@ export function queryOf({ retriever, mode, usesModel, filter, compared }: Choice
   };
 }
 
+/** Where a passage is: what a click on it opens. */
+export interface Place {
+  document: string;
+  start: number;
+  end: number;
+}
+
+/** A passage, as the server describes citations and hits. */
+export interface Passage {
+  document_id: string;
+  span: readonly number[];
+}
+
+export function placeOf({ document_id: document, span: [start = 0, end = 0] }: Passage): Place {
+  return { document, start, end };
+}
+
 export interface Open extends Place {
-  /** The number of the citation, and of how many; 0 for another passage. */
-  number: number;
+  /** The citation, if it is one, and of how many. */
+  citation?: Citation;
   of: number;
 }
 
@@ -51,17 +61,13 @@ export function runOfAddress(runs: readonly Run[]): Run | undefined {
 
 /** Return what the address says is open beside the thread. */
 export function readPlace(runs: readonly Run[]): Open | null {
-  const number = Number(asked("cite"));
   const citations = runOfAddress(runs)?.answer.value?.citations ?? [];
-  const citation = citations.find((known) => known.number === number);
-  if (citation) {
-    const [start = 0, end = 0] = citation.span;
-    return { document: citation.document_id, start, end, number, of: citations.length };
-  }
+  const citation = citations.find(({ number }) => number === Number(asked("cite")));
+  if (citation) return { ...placeOf(citation), citation, of: citations.length };
   const match = /^([^:]+):(\d+):(\d+)$/.exec(asked("at"));
   if (!match) return null;
   const [, document = "", start, end] = match;
-  return { document, start: Number(start), end: Number(end), number: 0, of: 0 };
+  return { document, start: Number(start), end: Number(end), of: 0 };
 }
 
 /** Show a citation of a turn, which is counted from 1. */

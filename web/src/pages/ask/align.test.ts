@@ -1,27 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { alignSources } from "./align";
+import { alignSources } from "./PassageTable";
 import { findPath } from "./path";
 import type { Answer, Evidence, Hit } from "./runs";
 
-const hit = (chunk_id: string, rank: number, more: Partial<Hit> = {}): Hit => ({
-  rank,
-  chunk_id,
-  document: `${chunk_id}.md`,
-  document_id: `d-${chunk_id}`,
-  title: chunk_id,
-  section: "",
-  page: "",
-  time: null,
-  box: null,
-  span: [0, 10],
-  text: "",
-  score: 1,
-  scores: {},
-  seeds: [],
-  path: [],
-  sentences: [],
-  ...more,
-});
+const hit = (chunk_id: string, rank: number, more: Partial<Hit> = {}): Hit => {
+  const named = { chunk_id, document_id: `d-${chunk_id}`, title: chunk_id };
+  return { ...named, rank, span: [0, 10], seeds: [], path: [], ...more } as Partial<Hit> as Hit;
+};
 
 describe("sources side by side", () => {
   it("have one row a passage: what all found first, then by rank", () => {
@@ -29,11 +14,12 @@ describe("sources side by side", () => {
       [hit("a", 1), hit("b", 2), hit("c", 3)],
       [hit("c", 1), hit("d", 2), hit("b", 3)],
     ]);
-    expect(rows.map(({ hit: { chunk_id }, ranks }) => [chunk_id, ...ranks])).toEqual([
+    const ranks = rows.map(({ hit, found }) => [hit.chunk_id, ...found.map((each) => each?.rank)]);
+    expect(ranks).toEqual([
       ["c", 3, 1],
       ["b", 2, 3],
-      ["a", 1, null],
-      ["d", null, 2],
+      ["a", 1, undefined],
+      ["d", undefined, 2],
     ]);
   });
 });

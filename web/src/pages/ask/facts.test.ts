@@ -7,9 +7,9 @@ import {
   forgetFacts,
   type StatedFact,
 } from "./facts";
-import { type Answer, type Question, Run } from "./runs";
+import type { Answer } from "./runs";
 import { Thread } from "./threads";
-import { serveThreads } from "./threads.testing";
+import { runOf, serveThreads } from "./threads.testing";
 
 const fact = (object: string): Fact => ({
   id: `id-${object}`,
@@ -21,23 +21,9 @@ const fact = (object: string): Fact => ({
   source: "conversation",
   sentence: `Ann lives in ${object}`,
 });
-const question = (text: string): Question => ({
-  workspace: "w",
-  text,
-  retriever: "",
-  mode: "auto",
-  usesModel: true,
-  filter: "",
-  only: "",
-  edited: "",
-});
 const server = serveThreads();
-const keepAnswer = (text: string, answer: Answer) => {
-  const kept = { answer, evidence: null, understood: "" };
-  return new Thread("w", "", [
-    Run.restore(question(text), kept, { at: 1, isPartial: false }),
-  ]).save();
-};
+const keepAnswer = (text: string, answer: Answer) =>
+  new Thread("w", "", [runOf({ workspace: "w", text }, answer)]).save();
 const keptAnswers = () => [...server.stored.values()].map(({ title }) => title);
 const citing = (object: string) =>
   ({

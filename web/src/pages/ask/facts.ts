@@ -1,8 +1,9 @@
 /** Facts that were stated in conversations: kept by the server for each key and workspace. */
 
 import { signal } from "@preact/signals";
-import { api, type Shapes, take } from "../../api/client";
+import type { Shapes } from "../../api/client";
 import { t } from "../../i18n";
+import { call } from "../../state/calls";
 import type { Answer } from "./runs";
 import { forgetAnswers } from "./threads";
 
@@ -44,25 +45,20 @@ const dayOf = (time: string) => time.split("T")[0] ?? time;
 
 /** Store the facts of an offer, or drop it. Throws ApiError. */
 export async function settleOffer(here: string, { id }: Offer, stores: boolean): Promise<void> {
-  const params = { path: { workspace: here, offer: id } };
-  if (stores)
-    await take(api.POST("/api/v1/workspaces/{workspace}/memory/offers/{offer}/accept", { params }));
-  else
-    await take(api.POST("/api/v1/workspaces/{workspace}/memory/offers/{offer}/refuse", { params }));
+  const action = stores ? "accept" : "refuse";
+  await call("post", `/memory/offers/{offer}/${action}`, { workspace: here, offer: id });
   noteChange();
 }
 
 /** Delete a fact, and the answers in threads that cite it. Throws ApiError. */
 export async function forgetFact(here: string, fact: Fact): Promise<void> {
-  const params = { path: { workspace: here, fact: fact.id } };
-  await take(api.DELETE("/api/v1/workspaces/{workspace}/memory/{fact}", { params }));
+  await call("delete", "/memory/{fact}", { workspace: here, fact: fact.id });
   await dropAnswers(here, (answer) => isCited(answer, fact));
 }
 
 /** Delete all facts of the key, and the answers in threads that cite one. Throws ApiError. */
 export async function forgetFacts(here: string): Promise<void> {
-  const params = { path: { workspace: here } };
-  await take(api.DELETE("/api/v1/workspaces/{workspace}/memory", { params }));
+  await call("delete", "/memory", { workspace: here });
   await dropAnswers(here, ({ memory }) => memory.length > 0);
 }
 

@@ -10,11 +10,9 @@ import type { Run } from "./runs";
 const DIGITS = [1, 2, 3, 4, 5, 6, 7, 8, 9];
 
 /** Say which citation is open, for those who do not see it. */
-export function useSaidCitation(place: Open | null, runs: readonly Run[]): void {
-  const number = place?.number ?? 0;
-  const citations = runOfAddress(runs)?.answer.value?.citations ?? [];
-  const citation = citations.find((known) => known.number === number);
-  const said = citation ? t.value.ask.citation(number, citation.title || citation.document) : "";
+export function useSaidCitation(place: Open | null): void {
+  const { number, title, document } = place?.citation ?? {};
+  const said = number ? t.value.ask.citation(number, title || document || "") : "";
   useEffect(() => {
     if (said) speak(said);
   }, [said]);

@@ -1,6 +1,6 @@
 /** Text of answers as it comes: finished blocks are read once, only the end again and again. */
 
-import { getDefaults, Lexer, type Token, Tokenizer, type Tokens } from "marked";
+import { getDefaults, Lexer, type Token, Tokenizer } from "marked";
 
 const FENCE = /^ {0,3}(```|~~~)/;
 
@@ -35,80 +35,54 @@ export function splitBlocks(text: string): string[] {
   return blocks;
 }
 
+const NOTHING = () => undefined;
+
 /** Reads pieces of documents: they have bold words and code, and no other inline Markdown. */
-class QuoteTokenizer extends Tokenizer {
-  override emStrong(src: string, masked: string, before?: string) {
-    const token = super.emStrong(src, masked, before);
+const quoteTokenizer = Object.assign(new Tokenizer(), {
+  emStrong(this: Tokenizer, ...given: Parameters<Tokenizer["emStrong"]>) {
+    const token = Tokenizer.prototype.emStrong.apply(this, given);
     return token?.type === "strong" ? token : undefined;
-  }
-
-  override del(): Tokens.Del | undefined {
-    return undefined;
-  }
-
-  override escape(): Tokens.Escape | undefined {
-    return undefined;
-  }
-
-  override link(): Tokens.Link | undefined {
-    return undefined;
-  }
-
-  override html(): Tokens.HTML | undefined {
-    return undefined;
-  }
-
-  override def(): Tokens.Def | undefined {
-    return undefined;
-  }
-
-  override lheading(): Tokens.Heading | undefined {
-    return undefined;
-  }
-}
+  },
+  del: NOTHING,
+  escape: NOTHING,
+  link: NOTHING,
+  html: NOTHING,
+  def: NOTHING,
+  lheading: NOTHING,
+});
 
 /** Return what a block of Markdown consists of. */
 export function readBlock(text: string, { isQuoted }: { isQuoted: boolean }): Token[] {
-  const tokenizer = isQuoted ? new QuoteTokenizer() : new Tokenizer();
+  const tokenizer = isQuoted ? quoteTokenizer : new Tokenizer();
   return new Lexer({ ...getDefaults(), tokenizer }).lex(text);
 }
 
-/** A text, the mark of a citation such as `[1]`, or that of a remembered fact such as `[M1]`. */
-export type Piece =
-  | { kind: "text"; text: string }
-  | { kind: "mark"; number: number }
-  | { kind: "fact"; number: number };
+/** A part of a text, or the name of a citation or fact that it marks, as `1` for `[1]`. */
+export interface Piece {
+  text: string;
+  isMark: boolean;
+}
 
-const MARK = /\[(M?)(\d{1,4})\]/g;
+const MARK = /\[(M?\d{1,4})\]/g;
 
-/** Cut a text at marks that are known, or at all of them; others are text. */
-export function cutAtMarks(
-  text: string,
-  known: ReadonlySet<number> | "all",
-  facts: ReadonlySet<number> = new Set(),
-): Piece[] {
+/** Cut a text at the marks that are known; others are text. */
+export function cutAtMarks(text: string, isKnown: (mark: string) => boolean): Piece[] {
   const pieces: Piece[] = [];
   let from = 0;
-  for (const match of text.matchAll(MARK)) {
-    const kind = match[1] ? "fact" : "mark";
-    const number = Number(match[2]);
-    const named = kind === "fact" ? facts : known;
-    if (known !== "all" && named !== "all" && !named.has(number)) continue;
+  for (const { 0: whole, 1: mark = "", index } of text.matchAll(MARK)) {
+    if (!isKnown(mark)) continue;
     // The space before a mark is the mark's: it must not stand alone at the end of a line.
-    const before = text.slice(from, match.index).replace(/ $/, "");
-    if (before) pieces.push({ kind: "text", text: before });
-    pieces.push({ kind, number });
-    from = match.index + match[0].length;
+    const before = text.slice(from, index).replace(/ $/, "");
+    if (before) pieces.push({ text: before, isMark: false });
+    pieces.push({ text: mark, isMark: true });
+    from = index + whole.length;
   }
-  if (from < text.length) pieces.push({ kind: "text", text: text.slice(from) });
+  if (from < text.length) pieces.push({ text: text.slice(from), isMark: false });
   return pieces;
 }
 
-/** Return the pieces without a citation mark, if others have one: nothing was cited for them. */
-export function findUncited(pieces: readonly Piece[]): Set<Piece> {
-  const last = pieces.findLastIndex(({ kind }) => kind !== "text");
-  const uncited = pieces
-    .slice(last + 1)
-    .filter((piece) => piece.kind === "text" && /\p{L}/u.test(piece.text));
-  return new Set(last < 0 ? [] : uncited);
+/** Return the last piece if it has no mark, while others have one: nothing was cited for it. */
+export function findUncited(pieces: readonly Piece[]): Piece | undefined {
+  const last = pieces.at(-1);
+  return pieces.length > 1 && last && !last.isMark && /\p{L}/u.test(last.text) ? last : undefined;
 }

@@ -1,13 +1,7 @@
 /** The way from a question to the passages that its answer cites, as a small graph. */
 
+import { type Place, placeOf } from "./address";
 import type { Answer, Evidence, Hit } from "./runs";
-
-/** Where a passage is: what a click on it opens. */
-export interface Place {
-  document: string;
-  start: number;
-  end: number;
-}
 
 export interface PathNode {
   id: string;
@@ -28,16 +22,11 @@ export interface PathEdge {
   place: Place | null;
 }
 
-export interface EvidencePath {
-  nodes: PathNode[];
-  edges: PathEdge[];
-}
-
 /** Names that say something: two letters at least, and no option of a command. */
 const NAME = /^(?!-).*\p{L}{2}/u;
 
 /** Return the hops that lead to a cited passage, and nothing else that was found on the way. */
-export function findPath(answer: Answer, evidence: Evidence): EvidencePath {
+export function findPath(answer: Answer, evidence: Evidence) {
   const numbers = new Map<string, number[]>();
   for (const { chunk_id, number } of answer.citations)
     numbers.set(chunk_id, [...(numbers.get(chunk_id) ?? []), number]);
@@ -62,7 +51,7 @@ export function findPath(answer: Answer, evidence: Evidence): EvidencePath {
       id: `passage ${hit.chunk_id}`,
       label: marks + (hit.title || hit.document),
       kind: cited ? "cited" : "passage",
-      place: placeOf(hit, hit.span),
+      place: placeOf(hit),
     });
   };
   const addSeeds = (hit: Hit) => {
@@ -78,7 +67,7 @@ export function findPath(answer: Answer, evidence: Evidence): EvidencePath {
       if (!from || !NAME.test(step.entity_name)) continue;
       addSeeds(from);
       const thing = addThing(step.entity_id, step.entity_name);
-      const place = placeOf(from, step.sentence);
+      const place = placeOf({ ...from, span: step.sentence });
       addEdge(addPassage(from), thing, { sentence: step.sentence_text, place });
       addEdge(thing, addPassage(hit));
     }
@@ -89,12 +78,11 @@ export function findPath(answer: Answer, evidence: Evidence): EvidencePath {
     const source = addThing(hop.source, hop.source_name);
     const target = addThing(hop.target, hop.target_name);
     const [from, to] = hop.forward ? [source, target] : [target, source];
-    addEdge(from, to, { label: hop.relation, place: placeOf(hit, hop.span ?? hit.span) });
+    addEdge(from, to, {
+      label: hop.relation,
+      place: placeOf({ ...hit, span: hop.span ?? hit.span }),
+    });
     addEdge(to, addPassage(hit));
   }
   return { nodes: [...nodes.values()], edges: [...edges.values()] };
-}
-
-function placeOf({ document_id }: Hit, [start = 0, end = 0]: readonly number[]): Place {
-  return { document: document_id, start, end };
 }

@@ -1,16 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { type Answer, type Question, Run, verdictOf } from "./runs";
+import { type Answer, PLAIN, type Question, Run, verdictOf } from "./runs";
 
-const question: Question = {
-  workspace: "w",
-  text: "Who?",
-  retriever: "",
-  mode: "auto",
-  usesModel: true,
-  filter: "",
-  only: "",
-  edited: "",
-};
+const question: Question = { ...PLAIN, workspace: "w", text: "Who?" };
 const event = (name: string, data: unknown) => ({ name, data, id: "" });
 
 describe("a run", () => {

@@ -25,13 +25,23 @@ export interface Question {
   edited: string;
 }
 
+/** A question as it is asked if nothing else is chosen. */
+export const PLAIN: Question = {
+  workspace: "",
+  text: "",
+  retriever: "",
+  mode: "auto",
+  usesModel: true,
+  filter: "",
+  only: "",
+  edited: "",
+};
+
 /** A question of before and its answer, which a later one may lean on. */
 export type Turn = Shapes["TurnShape"];
 
 export interface Stage {
   name: string;
-  /** Milliseconds after the question was sent. */
-  at: number;
   passages: number;
   names: readonly string[];
   model: string;
@@ -49,9 +59,17 @@ const FLUSH_MS = 100;
 const UNDERSTOOD = /^Understood as: /;
 const REMOVED = /^(\d+) of \d+ statements? (?:was|were) left out\.$/;
 
-/** What the names of ways begin with that search step by step, and those of their stages. */
+/** What the names of ways begin with that search step by step. */
 export const AGENT = "agent:";
-export const STEP = "step ";
+
+/** What a run of before had come to. */
+export interface Past {
+  answer: Answer;
+  evidence: Evidence | null;
+  understood: string;
+  at: number;
+  isPartial: boolean;
+}
 
 export class Run {
   readonly stages: Signal<readonly Stage[]> = signal([]);
@@ -70,17 +88,20 @@ export class Run {
   readonly at: number;
 
   private readonly abort = new AbortController();
-  private readonly began = performance.now();
-  private kept = "";
+  private readonly kept: string;
   private pending = "";
   private timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(
     readonly question: Question,
-    { at = Date.now(), isPartial = false } = {},
+    past: Partial<Past> = {},
   ) {
-    this.at = at;
-    this.isPartial = isPartial;
+    this.at = past.at ?? Date.now();
+    this.isPartial = past.isPartial ?? false;
+    this.kept = past.understood ?? "";
+    this.evidence.value = past.evidence ?? null;
+    this.answer.value = past.answer ?? null;
+    if (past.answer) this.state.value = "done";
   }
 
   /** The question as it was understood after the turns before; empty if that is not known. */
@@ -99,20 +120,6 @@ export class Run {
   get removed(): number {
     const counts = this.answer.value?.notes.map((note) => Number(REMOVED.exec(note)?.[1] ?? 0));
     return Math.max(0, ...(counts ?? []));
-  }
-
-  /** Return a run that was over before. */
-  static restore(
-    question: Question,
-    kept: { answer: Answer; evidence: Evidence | null; understood: string },
-    about: { at: number; isPartial: boolean },
-  ): Run {
-    const run = new Run(question, about);
-    run.answer.value = kept.answer;
-    run.evidence.value = kept.evidence;
-    run.kept = kept.understood;
-    run.state.value = "done";
-    return run;
   }
 
   /** Ask, and take what comes until it is over; `onDone` gets a complete answer. */
@@ -139,9 +146,8 @@ export class Run {
   /** Take one event of the stream. */
   take(event: ServerEvent): void {
     const data = event.data as Record<string, unknown>;
-    const at = performance.now() - this.began;
     if (event.name === "stage" || event.name === "step")
-      this.stages.value = addStage(this.stages.value, readStage(data, at));
+      this.stages.value = addStage(this.stages.value, readStage(data));
     else if (event.name === "sources") this.evidence.value = event.data as Evidence;
     else if (event.name === "text") this.feed(String(data.text ?? ""));
     else if (event.name === "withdrawn") {
@@ -185,12 +191,11 @@ export class Run {
   }
 }
 
-function readStage(data: Record<string, unknown>, at: number): Stage {
+function readStage(data: Record<string, unknown>): Stage {
   const number = (value: unknown) => (typeof value === "number" ? value : 0);
   const step = number(data.number);
   return {
-    name: step ? `${STEP}${step}` : String(data.stage ?? ""),
-    at,
+    name: step ? `step ${step}` : String(data.stage ?? ""),
     passages: number(data.passages),
     names: Array.isArray(data.names) ? data.names.map(String) : [],
     model: String(data.model ?? ""),
@@ -202,9 +207,8 @@ function readStage(data: Record<string, unknown>, at: number): Stage {
 
 /** Add a stage; one that counts on takes the place of its last count. */
 function addStage(stages: readonly Stage[], stage: Stage): readonly Stage[] {
-  const last = stages.at(-1);
-  if (last?.name !== stage.name) return [...stages, stage];
-  return [...stages.slice(0, -1), { ...stage, at: last.at }];
+  const isCount = stages.at(-1)?.name === stage.name;
+  return [...(isCount ? stages.slice(0, -1) : stages), stage];
 }
 
 /** Whether the memory is searched first: ways that are chosen or compared search documents alone. */

@@ -1,19 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { type Answer, type Question, Run } from "./runs";
+import { type Answer, PLAIN, type Question, Run } from "./runs";
 import { forgetThreads, listThreads, openThread, Thread, turnsOf } from "./threads";
-import { serveThreads } from "./threads.testing";
+import { runOf, serveThreads } from "./threads.testing";
 import { writeThread } from "./writing";
 
-const ask = (text: string, workspace = "w"): Question => ({
-  workspace,
-  text,
-  retriever: "",
-  mode: "auto",
-  usesModel: true,
-  filter: "",
-  only: "",
-  edited: "",
-});
+const ask = (text: string): Question => ({ ...PLAIN, workspace: "w", text });
 const answered = (answer: string) =>
   ({
     answer,
@@ -24,10 +15,8 @@ const answered = (answer: string) =>
     memory: [],
     citations: [{ number: 1, title: "Guide", document: "guide.md", section: "Guide", page: "" }],
   }) as unknown as Answer;
-const done = (text: string, answer: string, understood = "", workspace = "w") => {
-  const kept = { answer: answered(answer), evidence: null, understood };
-  return Run.restore(ask(text, workspace), kept, { at: 7, isPartial: false });
-};
+const done = (text: string, answer: string, understood = "") =>
+  runOf(ask(text), answered(answer), { understood });
 
 describe("threads", () => {
   const server = serveThreads();
@@ -85,10 +74,9 @@ describe("threads", () => {
   });
 
   it("keep the passages of their newest turns alone", async () => {
-    const runs = Array.from({ length: 20 }, (_, index) => {
-      const kept = { answer: answered("x"), evidence: { hits: [] } as never, understood: "" };
-      return Run.restore(ask(`q${index}`), kept, { at: index, isPartial: false });
-    });
+    const runs = Array.from({ length: 20 }, (_, index) =>
+      runOf(ask(`q${index}`), answered("x"), { evidence: { hits: [] } as never }),
+    );
     await new Thread("w", "", runs).save();
     const [stored] = server.stored.values();
     const turns = stored?.turns as { answer: { kept: { evidence: unknown } } }[];

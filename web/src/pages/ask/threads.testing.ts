@@ -1,4 +1,11 @@
-/** A server of threads for tests, as the routes of the service are. */
+/** Threads for tests: runs that are over, and a server that answers as the routes of the service do. */
+
+import { type Answer, type Past, PLAIN, type Question, Run } from "./runs";
+
+/** Return a run that has its answer. */
+export function runOf(asked: Partial<Question>, answer: Answer, past: Partial<Past> = {}): Run {
+  return new Run({ ...PLAIN, ...asked }, { answer, at: 1, ...past });
+}
 
 interface Stored {
   title: string;

@@ -1,13 +1,12 @@
 /** Threads: questions with their answers, one below the other; the server keeps those of each key. */
 
 import { type Signal, signal } from "@preact/signals";
-import { ApiError, api, type Shapes, take } from "../../api/client";
+import { ApiError, type Shapes } from "../../api/client";
 import { tellError } from "../../components/ErrorState";
 import { announce } from "../../state/announcements";
+import { call } from "../../state/calls";
 import { isReading } from "../../state/jobs";
-import { type Answer, type Evidence, type Question, Run, type Turn } from "./runs";
-
-export type ThreadHead = Shapes["ThreadHead"];
+import { type Answer, type Evidence, PLAIN, type Question, Run, type Turn } from "./runs";
 
 /** What an answer of a thread has beside what the server said: how it was asked, and what was found. */
 interface Kept extends Partial<Omit<Question, "workspace" | "text">> {
@@ -32,9 +31,7 @@ const live = new Set<Thread>();
 /** The thread that each workspace showed last. */
 export const shownThreads = new Map<string, Thread>();
 
-const ALL = "/api/v1/workspaces/{workspace}/threads";
-const ONE = "/api/v1/workspaces/{workspace}/threads/{thread}";
-const params = (workspace: string, thread: string) => ({ params: { path: { workspace, thread } } });
+const ONE = "/threads/{thread}";
 
 export class Thread {
   readonly runs: Signal<readonly Run[]>;
@@ -86,18 +83,18 @@ export class Thread {
     if (!live.has(this)) return;
     const { workspace } = this;
     const turns = turnsToKeep(this.runs.peek());
-    const known = params(workspace, this.id.peek());
-    if (this.id.peek()) {
+    const path = { workspace, thread: this.id.peek() };
+    if (path.thread) {
       const sent =
-        turns.length > 0 ? api.PUT(ONE, { ...known, body: { turns } }) : api.DELETE(ONE, known);
+        turns.length > 0
+          ? call("put", ONE, { ...path, body: { turns } })
+          : call("delete", ONE, path);
       // Somebody else may have deleted it meanwhile.
-      if ((await unlessMissing(take<unknown>(sent))) === null || turns.length === 0)
-        this.id.value = "";
+      if ((await unlessMissing<unknown>(sent)) === null || turns.length === 0) this.id.value = "";
     }
     if (!this.id.peek() && turns.length > 0) {
       const body = { title: this.title.slice(0, TITLE_CHARACTERS), turns };
-      const made = await take(api.POST(ALL, { params: { path: { workspace } }, body }));
-      this.id.value = made.id;
+      this.id.value = (await call("post", "/threads", { workspace, body })).id;
     }
     threadsTurn.value += 1;
   }
@@ -105,22 +102,19 @@ export class Thread {
 
 /** Return what a question may refer to: the last turns, the newest last. */
 export function turnsOf(runs: readonly Run[]): Turn[] {
-  return runs
-    .filter(({ answer }) => answer.peek() !== null)
-    .slice(-MOST_TURNS)
-    .map((run) => {
-      const answer = run.answer.peek();
-      return {
-        question: (run.understood || run.question.text).slice(0, TURN_CHARACTERS),
-        answer: answer?.answered ? answer.answer.slice(0, TURN_CHARACTERS) : "",
-      };
-    });
+  const answered = runs.filter(({ answer }) => answer.peek()).slice(-MOST_TURNS);
+  return answered.map((run) => {
+    const answer = run.answer.peek();
+    return {
+      question: (run.understood || run.question.text).slice(0, TURN_CHARACTERS),
+      answer: answer?.answered ? answer.answer.slice(0, TURN_CHARACTERS) : "",
+    };
+  });
 }
 
 /** Return the threads of a workspace, the one that changed last first. Throws ApiError. */
-export async function listThreads(workspace: string, signal?: AbortSignal): Promise<ThreadHead[]> {
-  const asked = { params: { path: { workspace } }, ...(signal ? { signal } : {}) };
-  return (await take(api.GET(ALL, asked))).threads;
+export async function listThreads(workspace: string): Promise<Shapes["ThreadHead"][]> {
+  return (await call("get", "/threads", { workspace })).threads;
 }
 
 /** Return a thread by its id, or null if there is none. Throws ApiError. */
@@ -129,7 +123,7 @@ export async function openThread(workspace: string, id: string): Promise<Thread 
     (thread) => thread.workspace === workspace && thread.id.peek() === id,
   );
   if (open || !id) return open ?? null;
-  const kept = await unlessMissing(take(api.GET(ONE, params(workspace, id))));
+  const kept = await unlessMissing(call("get", ONE, { workspace, thread: id }));
   return kept && new Thread(workspace, id, kept.turns.map(restore(workspace)));
 }
 
@@ -139,7 +133,7 @@ export async function forgetThreads(workspace: string, id?: string): Promise<voi
     if (thread.workspace === workspace && (!id || thread.id.peek() === id)) live.delete(thread);
   if (!live.has(shownThreads.get(workspace) as Thread)) shownThreads.delete(workspace);
   const ids = id ? [id] : (await listThreads(workspace)).map((head) => head.id);
-  for (const each of ids) await take(api.DELETE(ONE, params(workspace, each)));
+  for (const thread of ids) await call("delete", ONE, { workspace, thread });
   threadsTurn.value += 1;
 }
 
@@ -187,10 +181,8 @@ function turnsToKeep(runs: readonly Run[]): Shapes["GivenTurn"][] {
 function restore(workspace: string) {
   return ({ question: text, understood, answer }: Shapes["ThreadTurnShape"]): Run => {
     const { kept = {}, ...said } = answer as unknown as Answer & { kept?: Kept };
-    const { retriever = "", mode = "auto", usesModel = true } = kept;
-    const { filter = "", only = "", edited = "" } = kept;
-    const { evidence = null, isPartial = false, at = 0 } = kept;
-    const question = { workspace, text, retriever, mode, usesModel, filter, only, edited };
-    return Run.restore(question, { answer: said, evidence, understood }, { at, isPartial });
+    const { evidence = null, isPartial = false, at = 0, ...asked } = kept;
+    const question = { ...PLAIN, ...asked, workspace, text };
+    return new Run(question, { answer: said, evidence, understood, at, isPartial });
   };
 }

@@ -1,13 +1,13 @@
 import { useState } from "preact/hooks";
-import { api, take } from "../../api/client";
 import { Button } from "../../components/Button";
 import { Confirm } from "../../components/Dialog";
 import { type Contents, type Details, nameOf } from "../../components/reader/document";
 import { count, t } from "../../i18n";
 import { announce } from "../../state/announcements";
+import { call } from "../../state/calls";
 import { addJob } from "../../state/jobs";
 import { useShortcuts } from "../../state/keys";
-import { go, linkTo, setQuery, workspace } from "../../state/location";
+import { go, linkTo, setQuery } from "../../state/location";
 import { mayWrite } from "../../state/workspaces";
 
 interface ActionsProps {
@@ -24,17 +24,16 @@ export function Actions({ details, contents, isUnderlined }: ActionsProps) {
   useShortcuts([{ keys: "u", label: words.underline, run: underline }]);
   return (
     <>
-      <Button icon="underline" pressed={isUnderlined} onClick={underline}>
-        {words.underline}
-      </Button>
+      <Button label={words.underline} icon="underline" pressed={isUnderlined} onClick={underline} />
       {mayWrite.value && (
         <>
-          <Button icon="refresh" onClick={() => lookAgain(details.uri)}>
-            {words.reindex}
-          </Button>
-          <Button icon="delete" kind="danger" onClick={() => setLeaving(true)}>
-            {words.remove}
-          </Button>
+          <Button label={words.reindex} icon="refresh" onClick={() => lookAgain(details.uri)} />
+          <Button
+            label={words.remove}
+            icon="delete"
+            kind="danger"
+            onClick={() => setLeaving(true)}
+          />
         </>
       )}
       {isLeaving && (
@@ -83,17 +82,13 @@ function Preview({ details, contents }: { details: Details; contents: Contents |
 }
 
 async function lookAgain(uri: string): Promise<void> {
-  const params = { path: { workspace: workspace.value } };
   const body = { documents: [uri], budget: "" };
-  addJob(
-    await take(api.POST("/api/v1/workspaces/{workspace}/documents/reindex", { params, body })),
-  );
+  addJob(await call("post", "/documents/reindex", { body }));
   announce(t.value.documents.reindexing);
 }
 
 async function remove(document: string): Promise<void> {
-  const params = { path: { workspace: workspace.value, document } };
-  addJob(await take(api.DELETE("/api/v1/workspaces/{workspace}/documents/{document}", { params })));
+  addJob(await call("delete", "/documents/{document}", { document }));
   announce(t.value.documents.removing);
   go(linkTo("library"));
 }

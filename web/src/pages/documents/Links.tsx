@@ -5,7 +5,7 @@ import { SmallGraph } from "../../components/graph/SmallGraph";
 import { type Contents, nameOf, type Read } from "../../components/reader/document";
 import { count, t } from "../../i18n";
 import { go, linkTo } from "../../state/location";
-import { More, SHOWN } from "./More";
+import { Entries } from "./Entries";
 
 /** Documents in the drawing that this one links to, and as many that link to it. */
 const DRAWN = 8;
@@ -35,13 +35,26 @@ export function Links({ read, contents }: { read: Read; contents: Contents }) {
   const left = to.length + from.length - drawn.length;
   const others = new Map(drawn.map((other) => [other.id, other]));
   const open = (linked: Linked | undefined) => linked && go(linked.href);
+  const lists: [string, Linked[]][] = [
+    [words.linksTo, to],
+    [words.linkedFrom, from],
+  ];
   return (
     <>
-      <LinkedList title={words.linksTo} linked={to} />
-      <LinkedList title={words.linkedFrom} linked={from} />
-      <Button icon="graph" onClick={() => setDrawn(true)}>
-        {words.drawLinks}
-      </Button>
+      {lists.map(([title, linked]) => (
+        <Entries
+          key={title}
+          title={title}
+          items={linked}
+          keyOf={(other) => other.id}
+          row={(other) => (
+            <a href={other.href} title={other.words}>
+              {other.title}
+            </a>
+          )}
+        />
+      ))}
+      <Button label={words.drawLinks} icon="graph" onClick={() => setDrawn(true)} />
       {isDrawn && (
         <Dialog title={words.drawLinks} onClose={() => setDrawn(false)}>
           <SmallGraph
@@ -72,24 +85,4 @@ function linkedFrom({ details, offsets }: Read): Linked[] {
     found.set(id, { id, title, words, href: linkTo("documents", { doc: id, start }) });
   }
   return [...found.values()];
-}
-
-function LinkedList({ title, linked }: { title: string; linked: readonly Linked[] }) {
-  const [limit, setLimit] = useState(SHOWN);
-  if (linked.length === 0) return null;
-  return (
-    <div class="stack tight">
-      <h3>{title}</h3>
-      <ul class="relations small">
-        {linked.slice(0, limit).map((other) => (
-          <li key={other.id}>
-            <a href={other.href} title={other.words}>
-              {other.title}
-            </a>
-          </li>
-        ))}
-      </ul>
-      <More shown={limit} total={linked.length} onMore={() => setLimit(limit + 100)} />
-    </div>
-  );
 }

@@ -1,14 +1,16 @@
 import { useEffect, useRef } from "preact/hooks";
-import { api, type Shapes, take } from "../../api/client";
-import { ErrorState } from "../../components/ErrorState";
+import type { Shapes } from "../../api/client";
+import { Pending } from "../../components/ErrorState";
 import { Icon } from "../../components/Icon";
-import { Skeleton } from "../../components/Progress";
 import { duration, percent, t } from "../../i18n";
-import { useLoaded } from "../../state/loading";
-import { linkTo, workspace } from "../../state/location";
-import { type Case, type Side, writeSide } from "./runs";
+import { useCall } from "../../state/calls";
+import { linkTo } from "../../state/location";
+import type { Side } from "./runs";
 
+type Case = Shapes["CaseShape"];
 type Measured = Shapes["MeasuredQuestion"];
+
+const RUN = "/evaluations/{evaluation}";
 
 interface CasePairProps {
   first: Side;
@@ -19,79 +21,46 @@ interface CasePairProps {
 /** One question, and what two retrievers came to, side by side. */
 export function CasePair({ first, second, question }: CasePairProps) {
   const words = t.value.evaluation;
-  const wanted = [workspace.value, writeSide(first), writeSide(second), question].join("\n");
-  const loaded = useLoaded(wanted, (signal) => loadBoth(first, second, question, signal));
+  const query = { question, limit: 1 };
+  const one = useCall("get", RUN, { evaluation: first.run, query });
+  const isSame = first.run === second.run;
+  const next = useCall("get", RUN, isSame ? null : { evaluation: second.run, query });
+  const other = isSame ? one : next;
   const box = useRef<HTMLElement>(null);
-  const isThere = loaded.data !== null;
+  const isThere = one.data !== null && other.data !== null;
   useEffect(() => {
     if (isThere) box.current?.scrollIntoView({ block: "nearest" });
   }, [isThere]);
-  if (loaded.error) return <ErrorState error={loaded.error} retry={loaded.reload} />;
-  if (!loaded.data) return <Skeleton label={t.value.common.loading} />;
-  const [one, other] = loaded.data;
-  const asked = one ?? other;
+  if (!isThere) return <Pending of={one.data ? other : one} />;
+  const cases = [one, other].map(({ data }) => data?.cases[0]);
+  const asked = cases.find(Boolean);
   if (!asked) return <p class="muted">{words.gone}</p>;
+  const gold = asked.gold.map((group) => group.map(shortName).join(" / ")).join(" · ");
+  const wantedOf = [
+    [words.knownAnswers, asked.answers.join(" · ")],
+    [words.gold, gold],
+    [words.knownAnswers, asked.is_answerable ? "" : words.noAnswerKnown],
+  ];
   return (
-    <section ref={box} class="case-pair" aria-labelledby="case-title">
+    <section ref={box} class="case-pair stack" aria-labelledby="case-title">
       <h3 id="case-title" class="break">
         {asked.question}
       </h3>
-      <Wanted asked={asked} />
+      <dl class="stack tight small">
+        {wantedOf
+          .filter(([, value]) => value)
+          .map(([name, value]) => (
+            <div key={value} class="row wrap">
+              <dt class="muted">{name}</dt>
+              <dd class="break">{value}</dd>
+            </div>
+          ))}
+      </dl>
       <div class="pair">
-        <Result kind="a" label={words.first} side={first} found={one} />
-        <Result kind="b" label={words.second} side={second} found={other} />
+        <Result kind="a" label={words.first} side={first} found={cases[0]} />
+        <Result kind="b" label={words.second} side={second} found={cases[1]} />
       </div>
     </section>
-  );
-}
-
-async function loadBoth(
-  first: Side,
-  second: Side,
-  question: string,
-  signal: AbortSignal,
-): Promise<[Case | null, Case | null]> {
-  const one = loadCase(first.run, question, signal);
-  const other = first.run === second.run ? one : loadCase(second.run, question, signal);
-  return Promise.all([one, other]);
-}
-
-async function loadCase(run: string, question: string, signal: AbortSignal): Promise<Case | null> {
-  const params = {
-    path: { workspace: workspace.value, evaluation: run },
-    query: { question, limit: 1 },
-  };
-  const details = await take(
-    api.GET("/api/v1/workspaces/{workspace}/evaluations/{evaluation}", { params, signal }),
-  );
-  return details.cases[0] ?? null;
-}
-
-function Wanted({ asked }: { asked: Case }) {
-  const words = t.value.evaluation;
-  return (
-    <dl class="wanted small">
-      {asked.answers.length > 0 && (
-        <div>
-          <dt class="muted">{words.knownAnswers}</dt>
-          <dd class="break">{asked.answers.join(" · ")}</dd>
-        </div>
-      )}
-      {asked.gold.length > 0 && (
-        <div>
-          <dt class="muted">{words.gold}</dt>
-          <dd class="break">
-            {asked.gold.map((group) => group.map(shortName).join(" / ")).join(" · ")}
-          </dd>
-        </div>
-      )}
-      {!asked.is_answerable && (
-        <div>
-          <dt class="muted">{words.knownAnswers}</dt>
-          <dd>{words.noAnswerKnown}</dd>
-        </div>
-      )}
-    </dl>
   );
 }
 
@@ -99,16 +68,16 @@ interface ResultProps {
   kind: "a" | "b";
   label: string;
   side: Side;
-  found: Case | null;
+  found: Case | undefined;
 }
 
 function Result({ kind, label, side, found }: ResultProps) {
   const words = t.value.evaluation;
   const measured = found?.results.find(({ retriever }) => retriever === side.retriever);
   return (
-    <section class="pair-side" aria-label={`${label}: ${side.retriever}`}>
+    <section class="card pair-side stack" aria-label={`${label}: ${side.retriever}`}>
       <header class="row between">
-        <span class={`side ${kind}`}>{side.retriever}</span>
+        <strong class={`side break ${kind}`}>{side.retriever}</strong>
         {measured && <span class="small faint">{duration(measured.seconds)}</span>}
       </header>
       {!measured && <p class="muted">{words.notAsked}</p>}
@@ -120,56 +89,42 @@ function Result({ kind, label, side, found }: ResultProps) {
 
 function Answer({ answer }: { answer: NonNullable<Measured["answer"]> }) {
   const words = t.value.evaluation;
+  const { answered, short, reason, citations } = answer;
   return (
     <div class="stack tight">
-      <h4>{answer.answered ? words.answer : words.notAnswered}</h4>
-      {answer.short && (
-        <p class="break">
-          <strong>{answer.short}</strong>
-        </p>
-      )}
-      <p class="break">{answer.answered ? answer.answer : answer.reason || answer.answer}</p>
-      {answer.answered && answer.citations.length > 0 && (
-        <ol class="pair-sources small">
-          {answer.citations.map((citation) => (
-            <li key={citation.number}>
-              <span class="number">[{citation.number}]</span>{" "}
-              <a
-                class="break"
-                href={linkTo("documents", {
-                  doc: citation.document_id,
-                  chunk: citation.chunk_id,
-                  start: citation.span[0],
-                  end: citation.span[1],
-                })}
-              >
-                {citation.title || shortName(citation.document)}
+      <h4 class="small muted">{answered ? words.answer : words.notAnswered}</h4>
+      {short && <strong class="break">{short}</strong>}
+      <p class="break">{answered ? answer.answer : reason || answer.answer}</p>
+      <ol class="ranked stack tight small">
+        {(answered ? citations : []).map(
+          ({ number, title, document, document_id: doc, span: [start, end] }) => (
+            <li key={number} class="row">
+              <span class="number">[{number}]</span>
+              <a class="break" href={linkTo("documents", { doc, start, end })}>
+                {title || shortName(document)}
               </a>
             </li>
-          ))}
-        </ol>
-      )}
+          ),
+        )}
+      </ol>
     </div>
   );
 }
 
-function Ranked({ measured }: { measured: Measured }) {
+function Ranked({ measured: { hits, gold_rank, confidence } }: { measured: Measured }) {
   const words = t.value.evaluation;
   return (
     <div class="stack tight">
-      <h4>{words.found}</h4>
-      {measured.hits.length === 0 && <p class="muted">{words.nothingFound}</p>}
-      <ol class="ranked small">
-        {measured.hits.map((hit) => (
-          <li key={hit.rank} class={hit.is_gold ? "gold" : ""}>
-            <span class="number faint">{hit.rank}</span>
-            <a
-              class="grow break"
-              href={linkTo("documents", { doc: hit.document_id, chunk: hit.chunk_id })}
-            >
-              {shortName(hit.document)}
+      <h4 class="small muted">{words.found}</h4>
+      {hits.length === 0 && <p class="muted">{words.nothingFound}</p>}
+      <ol class="ranked stack tight small">
+        {hits.map(({ rank, document, document_id: doc, chunk_id: chunk, is_gold }) => (
+          <li key={rank} class={is_gold ? "row gold" : "row"}>
+            <span class="number faint">{rank}</span>
+            <a class="grow break" href={linkTo("documents", { doc, chunk })}>
+              {shortName(document)}
             </a>
-            {hit.is_gold && (
+            {is_gold && (
               <span class="tag good">
                 <Icon name="check" size={12} />
                 {words.isGold}
@@ -179,9 +134,9 @@ function Ranked({ measured }: { measured: Measured }) {
         ))}
       </ol>
       <p class="small faint">
-        {measured.gold_rank === null ? words.noGold : words.goldAt(measured.gold_rank)}
+        {gold_rank === null ? words.noGold : words.goldAt(gold_rank)}
         {" · "}
-        {words.confidence(percent(measured.confidence))}
+        {words.confidence(percent(confidence))}
       </p>
     </div>
   );

@@ -1,16 +1,16 @@
-import { useId } from "preact/hooks";
-import { api, type Shapes, take } from "../../api/client";
-import { ErrorState } from "../../components/ErrorState";
-import { Skeleton } from "../../components/Progress";
-import { TableBox } from "../../components/TableBox";
+import type { Shapes } from "../../api/client";
+import { Button } from "../../components/Button";
+import { Pending } from "../../components/ErrorState";
+import { optionsOf, Select } from "../../components/Select";
+import { Table } from "../../components/Table";
 import { count, decimal, t } from "../../i18n";
-import { useLoaded } from "../../state/loading";
-import { setQuery, workspace } from "../../state/location";
-import { Balance } from "./Bars";
+import { useCall } from "../../state/calls";
+import { setQuery } from "../../state/location";
 import { CasePair } from "./CasePair";
-import { type Run, type Side, writeSide } from "./runs";
+import { nameOf, type Run, type Side, writeSide } from "./runs";
 
 type Difference = Shapes["DifferenceShape"];
+type Metric = Shapes["MetricDifference"];
 
 const MOST_CASES = 50;
 const SURE = 0.05;
@@ -27,11 +27,16 @@ interface ComparisonProps {
 /** Two retrievers question by question: wins, ties, losses, and whether it may be chance. */
 export function Comparison({ runs, first, second, metric, question }: ComparisonProps) {
   const words = t.value.evaluation;
-  const wanted = [workspace.value, writeSide(first), writeSide(second), metric].join("\n");
-  const difference = useLoaded(wanted, (signal) => load(first, second, metric, signal), {
-    keepsOld: true,
-  });
-  const found = difference.data;
+  const query = {
+    retriever: first.retriever,
+    other: second.run,
+    other_retriever: second.retriever,
+    metric,
+    limit: MOST_CASES,
+  };
+  const sides = { evaluation: first.run, query };
+  const loaded = useCall("get", "/evaluations/{evaluation}/difference", sides, { keepsOld: true });
+  const found = loaded.error ? null : loaded.data;
   return (
     <section class="card" aria-labelledby="difference-title">
       <div class="card-head">
@@ -41,9 +46,8 @@ export function Comparison({ runs, first, second, metric, question }: Comparison
           <SideChoice runs={runs} name="b" label={words.second} value={second} />
         </div>
       </div>
-      {difference.error && <ErrorState error={difference.error} retry={difference.reload} />}
-      {!found && difference.isLoading && <Skeleton label={t.value.common.loading} />}
-      {found && !difference.error && (
+      <Pending of={loaded} />
+      {found && (
         <div class="stack loose">
           <Metrics found={found} />
           <Cases found={found} question={question} />
@@ -51,25 +55,6 @@ export function Comparison({ runs, first, second, metric, question }: Comparison
         </div>
       )}
     </section>
-  );
-}
-
-function load(first: Side, second: Side, metric: string, signal: AbortSignal): Promise<Difference> {
-  const params = {
-    path: { workspace: workspace.value, evaluation: first.run },
-    query: {
-      retriever: first.retriever,
-      other: second.run,
-      other_retriever: second.retriever,
-      metric,
-      limit: MOST_CASES,
-    },
-  };
-  return take(
-    api.GET("/api/v1/workspaces/{workspace}/evaluations/{evaluation}/difference", {
-      params,
-      signal,
-    }),
   );
 }
 
@@ -81,33 +66,23 @@ interface SideChoiceProps {
 }
 
 function SideChoice({ runs, name, label, value }: SideChoiceProps) {
-  const id = useId();
   return (
-    <span class="row small">
-      <label for={id} class={`side ${name}`}>
-        {label}
-      </label>
-      <select
-        id={id}
-        value={writeSide(value)}
-        onChange={(event) => setQuery({ [name]: event.currentTarget.value, q: null })}
-      >
-        {runs.map((run) => (
-          <optgroup key={run.id} label={run.name || run.id}>
-            {run.outcomes
-              .filter(({ skipped }) => !skipped)
-              .map(({ retriever }) => {
-                const side = writeSide({ run: run.id, retriever });
-                return (
-                  <option key={side} value={side}>
-                    {retriever}
-                  </option>
-                );
-              })}
+    <Select
+      label={label}
+      labelClass={`side ${name}`}
+      value={writeSide(value)}
+      onChoose={(side) => setQuery({ [name]: side, q: null })}
+    >
+      {runs.map((run) => {
+        const ran = run.outcomes.filter(({ skipped }) => !skipped);
+        const sides = ran.map(({ retriever }) => writeSide({ run: run.id, retriever }));
+        return (
+          <optgroup key={run.id} label={nameOf(run)}>
+            {optionsOf(sides, (side) => side.slice(run.id.length + 1))}
           </optgroup>
-        ))}
-      </select>
-    </span>
+        );
+      })}
+    </Select>
   );
 }
 
@@ -115,53 +90,44 @@ function Metrics({ found }: { found: Difference }) {
   const words = t.value.evaluation;
   return (
     <div class="stack tight">
-      <TableBox label={words.difference}>
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">{words.metric}</th>
-              <th scope="col" class="number">
-                {words.first}
-              </th>
-              <th scope="col" class="number">
-                {words.second}
-              </th>
-              <th scope="col" class="number">
-                {words.lead}
-              </th>
-              <th scope="col">{words.balance}</th>
-              <th scope="col" class="number">
-                p
-              </th>
-              <th scope="col">{words.verdict}</th>
-            </tr>
-          </thead>
-          <tbody>
-            {Object.entries(found.metrics).map(([name, metric]) => (
-              <tr key={name}>
-                <th scope="row">{words.metricName(name)}</th>
-                <td class="number">{decimal(100 * metric.first, 1)}</td>
-                <td class="number">{decimal(100 * metric.second, 1)}</td>
-                <td class="number">{writeLead(metric.difference)}</td>
-                <td>
-                  <span class="row nowrap number">
-                    <Balance {...metric} />
-                    {words.wins(count(metric.wins), count(metric.ties), count(metric.losses))}
-                  </span>
-                </td>
-                <td class="number nowrap">{writeChance(metric.p_value)}</td>
-                <td class="nowrap">{verdict(metric)}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </TableBox>
+      <Table
+        label={words.difference}
+        items={Object.entries(found.metrics)}
+        keyOf={([name]) => name}
+        columns={[
+          { head: words.metric, cell: ([name]) => words.metricName(name) },
+          { head: words.first, cell: ([, { first }]) => writeValue(first, 1), class: "number" },
+          { head: words.second, cell: ([, { second }]) => writeValue(second, 1), class: "number" },
+          {
+            head: words.lead,
+            cell: ([, { difference }]) => (difference > 0 ? "+" : "") + writeValue(difference, 1),
+            class: "number",
+          },
+          { head: words.balance, cell: ([, metric]) => <Balance {...metric} />, class: "nowrap" },
+          { head: "p", cell: ([, metric]) => writeChance(metric.p_value), class: "number nowrap" },
+          { head: words.verdict, cell: ([, metric]) => verdict(metric), class: "nowrap" },
+        ]}
+      />
       <p class="small muted">{words.paired(found.questions)}</p>
     </div>
   );
 }
 
-function verdict({ p_value, difference }: { p_value: number; difference: number }) {
+/** Wins, ties and losses, and their shares of a bar. */
+function Balance({ wins, ties, losses }: Metric) {
+  const share = (value: number) => `${(100 * value) / Math.max(1, wins + ties + losses)}%`;
+  return (
+    <span class="row number">
+      <span class="balance" aria-hidden="true">
+        <span style={{ width: share(wins) }} />
+        <span style={{ width: share(ties) }} />
+      </span>
+      {t.value.evaluation.wins(count(wins), count(ties), count(losses))}
+    </span>
+  );
+}
+
+function verdict({ p_value, difference }: Metric) {
   const words = t.value.evaluation;
   if (p_value >= SURE || difference === 0) return <span class="muted">{words.noDifference}</span>;
   return difference > 0 ? (
@@ -184,50 +150,34 @@ function Cases({ found, question }: { found: Difference; question: string }) {
           </span>
         )}
       </div>
-      <TableBox label={words.questions} class="case-box">
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">{words.question}</th>
-              <th scope="col" class="number">
-                {words.first}
-              </th>
-              <th scope="col" class="number">
-                {words.second}
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {found.cases.map((each) => (
-              <tr key={each.id} class={each.id === question ? "chosen" : ""}>
-                <th scope="row">
-                  <button
-                    type="button"
-                    class="link-button break"
-                    aria-expanded={each.id === question}
-                    onClick={() => setQuery({ q: each.id === question ? null : each.id })}
-                  >
-                    {each.question}
-                  </button>
-                </th>
-                <td class="number">{writeValue(each.first[metric])}</td>
-                <td class="number">{writeValue(each.second[metric])}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </TableBox>
+      <Table
+        label={words.questions}
+        class="case-box"
+        items={found.cases}
+        keyOf={({ id }) => id}
+        isChosen={({ id }) => id === question}
+        columns={[
+          {
+            head: words.question,
+            cell: ({ id, question: text }) => (
+              <Button
+                label={text}
+                kind="link"
+                expanded={id === question}
+                onClick={() => setQuery({ q: id === question ? null : id })}
+              />
+            ),
+          },
+          { head: words.first, cell: ({ first }) => writeValue(first[metric]), class: "number" },
+          { head: words.second, cell: ({ second }) => writeValue(second[metric]), class: "number" },
+        ]}
+      />
     </div>
   );
 }
 
-function writeValue(value: number | undefined): string {
-  return value === undefined ? "–" : decimal(100 * value, 0);
-}
-
-function writeLead(difference: number): string {
-  const points = decimal(100 * difference, 1);
-  return difference > 0 ? `+${points}` : points;
+function writeValue(value: number | undefined, digits = 0): string {
+  return value === undefined ? "–" : decimal(100 * value, digits);
 }
 
 function writeChance(chance: number): string {

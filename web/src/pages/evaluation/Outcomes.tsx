@@ -1,15 +1,18 @@
-import { TableBox } from "../../components/TableBox";
+import { optionsOf, Select } from "../../components/Select";
+import { type Column, Table } from "../../components/Table";
 import { count, decimal, duration, percent, t } from "../../i18n";
+import { say } from "../../i18n/say";
 import { setQuery } from "../../state/location";
-import { Interval } from "./Bars";
 import {
   type Cost,
   costOf,
   costsWorthShowing,
   metricsOf,
+  nameOf,
+  type Outcome,
   type Run,
   rankBy,
-  writeSide,
+  type Side,
 } from "./runs";
 import { type Point, Scatter } from "./Scatter";
 
@@ -17,97 +20,97 @@ interface OutcomesProps {
   run: Run;
   metric: string;
   cost: Cost;
-  /** The sides that are compared below, as the address has them. */
-  first: string;
-  second: string;
+  /** The sides that are compared below. */
+  sides: readonly (Side | undefined)[];
 }
 
 /** What each retriever of a run came to: a table, and cost against quality. */
-export function Outcomes({ run, metric, cost, first, second }: OutcomesProps) {
+export function Outcomes({ run, metric, cost, sides }: OutcomesProps) {
   const words = t.value.evaluation;
   const ranked = rankBy(run.outcomes, metric);
   const costs = costsWorthShowing(run.outcomes);
-  const spent = costs.filter((name) => name !== "p95");
   const shownCost = costs.includes(cost) ? cost : "p95";
-  const marks = new Map([
-    [first, "first"],
-    [second, "second"],
-  ] as const);
+  const sayCost = (name: Cost) => words.costs[name] ?? name;
   const points: Point[] = ranked.flatMap((outcome) => {
     const value = outcome.metrics[metric];
     const x = costOf(outcome, shownCost);
     if (!value || x === null) return [];
-    const id = writeSide({ run: run.id, retriever: outcome.retriever });
-    const { mean: y, low, high } = value;
-    return [{ id, label: outcome.retriever, x, y, low, high, mark: marks.get(id) ?? "none" }];
+    const { retriever: label } = outcome;
+    const side = sides.findIndex((one) => one?.run === run.id && one.retriever === label);
+    const mark = (["none", "first", "second"] as const)[side + 1] ?? "none";
+    return [{ label, x, y: value.mean, low: value.low, high: value.high, mark }];
+  });
+  const costColumn = (name: Cost): Column<Outcome> => ({
+    head: sayCost(name),
+    cell: (outcome) => writeCost(costOf(outcome, name), name),
+    class: "number nowrap",
   });
   return (
     <section class="card" aria-labelledby="outcomes-title">
       <div class="card-head">
         <h2 id="outcomes-title" class="break">
-          {run.name || run.id}
+          {nameOf(run)}
         </h2>
         <div class="row wrap">
-          <Choice
+          <Select
             label={words.metric}
             value={metric}
-            options={metricsOf([run])}
-            write={words.metricName}
             onChoose={(metric) => setQuery({ metric }, { replace: true })}
-          />
+          >
+            {optionsOf(metricsOf(run), words.metricName)}
+          </Select>
           {costs.length > 1 && (
-            <Choice
+            <Select
               label={words.cost}
               value={shownCost}
-              options={costs}
-              write={(name) => words.costs[name] ?? name}
               onChoose={(cost) => setQuery({ cost }, { replace: true })}
-            />
+            >
+              {optionsOf(costs, sayCost)}
+            </Select>
           )}
         </div>
       </div>
       <p class="small muted">{words.asked(run.questions, run.unanswerable, run.k)}</p>
       <div class="outcomes">
-        <TableBox label={words.retrievers}>
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">{words.retriever}</th>
-                <th scope="col">{words.metricName(metric)}</th>
-                <th scope="col" class="number">
-                  {words.interval}
-                </th>
-                {spent.map((name) => (
-                  <th key={name} scope="col" class="number">
-                    {words.costs[name]}
-                  </th>
-                ))}
-                <th scope="col" class="number">
-                  {words.median}
-                </th>
-                <th scope="col" class="number">
-                  {words.costs.p95}
-                </th>
-              </tr>
-            </thead>
-            <tbody>
-              {ranked.map((outcome) => (
-                <OutcomeRow
-                  key={outcome.retriever}
-                  outcome={outcome}
-                  metric={metric}
-                  spent={spent}
-                />
-              ))}
-            </tbody>
-          </table>
-        </TableBox>
+        <Table
+          label={words.retrievers}
+          items={ranked}
+          keyOf={({ retriever }) => retriever}
+          columns={[
+            {
+              head: words.retriever,
+              cell: ({ retriever, skipped }) => (
+                <>
+                  <span class="break">{retriever}</span>
+                  {skipped && <div class="small muted">{say(skipped)}</div>}
+                </>
+              ),
+            },
+            {
+              head: words.metricName(metric),
+              cell: ({ metrics }) => <Mean value={metrics[metric]} />,
+            },
+            {
+              head: words.interval,
+              cell: ({ metrics: { [metric]: value } }) =>
+                value && `${decimal(100 * value.low, 1)} – ${decimal(100 * value.high, 1)}`,
+              class: "number nowrap",
+            },
+            ...costs.filter((name) => name !== "p95").map(costColumn),
+            {
+              head: words.median,
+              cell: ({ p50_ms }) => writeCost(p50_ms, "p95"),
+              class: "number nowrap",
+            },
+            costColumn("p95"),
+          ]}
+        />
         {points.length > 0 && (
-          <figure class="scatter">
+          <figure>
             <Scatter
               points={points}
-              description={words.plot(words.metricName(metric), words.costs[shownCost] ?? "")}
-              xLabel={words.costs[shownCost] ?? ""}
+              description={words.plot(words.metricName(metric), sayCost(shownCost))}
+              xLabel={sayCost(shownCost)}
               yLabel={words.metricName(metric)}
               writeX={(value) => writeCost(value, shownCost)}
               writeY={percent}
@@ -120,84 +123,25 @@ export function Outcomes({ run, metric, cost, first, second }: OutcomesProps) {
   );
 }
 
-interface OutcomeRowProps {
-  outcome: Run["outcomes"][number];
-  metric: string;
-  spent: readonly Cost[];
-}
-
-function OutcomeRow({ outcome, metric, spent }: OutcomeRowProps) {
-  const value = outcome.metrics[metric];
-  if (outcome.skipped) {
-    return (
-      <tr>
-        <th scope="row" class="break">
-          {outcome.retriever}
-        </th>
-        <td colSpan={4 + spent.length} class="muted break">
-          {outcome.skipped}
-        </td>
-      </tr>
-    );
-  }
+/** A mean from 0 to 1, and its interval as a bar. */
+function Mean({ value }: { value: Outcome["metrics"][string] | undefined }) {
+  if (!value) return <span class="faint">–</span>;
+  const { mean, low, high } = value;
   return (
-    <tr>
-      <th scope="row" class="break">
-        {outcome.retriever}
-      </th>
-      <td>
-        {value ? (
-          <span class="row">
-            <strong class="number">{decimal(100 * value.mean, 1)}</strong>
-            <Interval {...value} />
-          </span>
-        ) : (
-          <span class="faint">–</span>
-        )}
-      </td>
-      <td class="number nowrap">
-        {value && `${decimal(100 * value.low, 1)} – ${decimal(100 * value.high, 1)}`}
-      </td>
-      {spent.map((name) => (
-        <td key={name} class="number">
-          {write(costOf(outcome, name), name)}
-        </td>
-      ))}
-      <td class="number nowrap">{write(outcome.p50_ms, "p95")}</td>
-      <td class="number nowrap">{write(outcome.p95_ms, "p95")}</td>
-    </tr>
+    <span class="row">
+      <strong class="number">{decimal(100 * mean, 1)}</strong>
+      <svg class="interval" viewBox="-4 0 108 12" aria-hidden="true">
+        <line class="interval-all" x1={0} x2={100} y1={6} y2={6} />
+        <line class="interval-range" x1={100 * low} x2={100 * high} y1={6} y2={6} />
+        <circle cx={100 * mean} cy={6} r={4} />
+      </svg>
+    </span>
   );
-}
-
-interface ChoiceProps<T extends string> {
-  label: string;
-  value: T;
-  options: readonly T[];
-  write: (option: T) => string;
-  onChoose: (option: T) => void;
-}
-
-function Choice<T extends string>({ label, value, options, write, onChoose }: ChoiceProps<T>) {
-  return (
-    <label class="row small">
-      <span class="muted">{label}</span>
-      <select value={value} onChange={(event) => onChoose(event.currentTarget.value as T)}>
-        {options.map((option) => (
-          <option key={option} value={option}>
-            {write(option)}
-          </option>
-        ))}
-      </select>
-    </label>
-  );
-}
-
-function write(value: number | null, cost: Cost): string {
-  return value === null ? "–" : writeCost(value, cost);
 }
 
 /** Write what a question costs. */
-function writeCost(value: number, cost: Cost): string {
+function writeCost(value: number | null, cost: Cost): string {
+  if (value === null) return "–";
   if (cost === "p95") return duration(value / 1000);
   if (cost === "tokens") return count(Math.round(value));
   return value === 0 ? "0" : decimal(value, value < 0.01 ? 5 : 3);

@@ -1,20 +1,20 @@
 import { useState } from "preact/hooks";
-import { api, take } from "../../api/client";
 import { Button, IconButton } from "../../components/Button";
 import { Confirm } from "../../components/Dialog";
 import { Progress } from "../../components/Progress";
-import { TableBox } from "../../components/TableBox";
+import { Table } from "../../components/Table";
 import { count, moment, percent, t } from "../../i18n";
 import { announce } from "../../state/announcements";
+import { call } from "../../state/calls";
 import { currentJob, progress } from "../../state/jobs";
-import { linkTo, setQuery, workspace } from "../../state/location";
+import { linkTo, setQuery } from "../../state/location";
 import { mayWrite } from "../../state/workspaces";
-import { isUnderWay, type Run, rankBy } from "./runs";
+import { isUnderWay, nameOf, type Run, rankBy } from "./runs";
 
 interface RunListProps {
   runs: readonly Run[];
   total: number;
-  shown: Run | null;
+  shown: Run;
   metric: string;
   reload: () => void;
 }
@@ -31,63 +31,57 @@ export function RunList({ runs, total, shown, metric, reload }: RunListProps) {
           <span class="small muted">{t.value.common.of(count(runs.length), count(total))}</span>
         )}
       </div>
-      <TableBox label={words.runs}>
-        <table class="runs">
-          <thead>
-            <tr>
-              <th scope="col">{words.name}</th>
-              <th scope="col">{words.created}</th>
-              <th scope="col" class="number">
-                {words.questions}
-              </th>
-              <th scope="col">{words.best}</th>
-              <th scope="col">{words.state}</th>
-              <th scope="col">
-                <span class="only-spoken">{words.actions}</span>
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {runs.map((run) => (
-              <tr key={run.id} class={run === shown ? "chosen" : ""}>
-                <th scope="row">
-                  <a
-                    class="break"
-                    href={linkTo("evaluation", { run: run.id, metric })}
-                    aria-current={run === shown ? "true" : undefined}
-                  >
-                    {run.name || run.id}
-                  </a>
-                  {run.filters && <div class="small muted break">{run.filters}</div>}
-                </th>
-                <td class="nowrap">{moment(run.created)}</td>
-                <td class="number">{count(run.questions + run.unanswerable)}</td>
-                <td>
-                  <Best run={run} metric={metric} />
-                </td>
-                <td>
-                  <State run={run} reload={reload} />
-                </td>
-                <td class="number">
-                  {mayWrite.value && !isUnderWay(run) && (
-                    <IconButton
-                      icon="delete"
-                      label={words.remove(run.name || run.id)}
-                      onClick={() => setLeaving(run)}
-                    />
-                  )}
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </TableBox>
+      <Table
+        label={words.runs}
+        class="runs"
+        items={runs}
+        keyOf={({ id }) => id}
+        isChosen={(run) => run === shown}
+        columns={[
+          {
+            head: words.name,
+            cell: (run) => (
+              <>
+                <a
+                  class="break"
+                  href={linkTo("evaluation", { run: run.id, metric })}
+                  aria-current={run === shown ? "true" : undefined}
+                >
+                  {nameOf(run)}
+                </a>
+                {run.filters && <div class="small muted break">{run.filters}</div>}
+              </>
+            ),
+          },
+          { head: words.created, cell: ({ created }) => moment(created), class: "nowrap" },
+          {
+            head: words.questions,
+            cell: ({ questions, unanswerable }) => count(questions + unanswerable),
+            class: "number",
+          },
+          { head: words.best, cell: (run) => tellBest(run, metric) },
+          { head: words.state, cell: (run) => <State run={run} reload={reload} /> },
+          {
+            head: <span class="only-spoken">{words.actions}</span>,
+            cell: (run) =>
+              mayWrite.value &&
+              !isUnderWay(run) && (
+                <IconButton
+                  icon="delete"
+                  label={words.remove(nameOf(run))}
+                  onClick={() => setLeaving(run)}
+                />
+              ),
+            class: "number",
+          },
+        ]}
+      />
       {leaving && (
         <Confirm
-          title={words.remove(leaving.name || leaving.id)}
+          title={words.remove(nameOf(leaving))}
           action={t.value.common.remove}
           onClose={() => setLeaving(null)}
-          onConfirm={() => remove(leaving, reload)}
+          onConfirm={() => remove(leaving).then(reload)}
         >
           <p>{words.removeWarning}</p>
         </Confirm>
@@ -96,69 +90,50 @@ export function RunList({ runs, total, shown, metric, reload }: RunListProps) {
   );
 }
 
-function Best({ run, metric }: { run: Run; metric: string }) {
+function tellBest(run: Run, metric: string) {
   const [best] = rankBy(run.outcomes, metric);
   const value = best?.metrics[metric];
   if (!best || !value) return <span class="faint">–</span>;
   return (
-    <span>
+    <>
       <span class="break">{best.retriever}</span>{" "}
       <span class="muted number">{percent(value.mean)}</span>
-    </span>
+    </>
   );
 }
 
 function State({ run, reload }: { run: Run; reload: () => void }) {
   const words = t.value.evaluation;
-  const reported = currentJob.value?.id === run.job ? progress.value : null;
-  const state = t.value.jobs.states[run.state] ?? run.state;
-  if (!isUnderWay(run)) {
-    return (
-      <span class="row wrap">
-        <span class={`state ${run.state}`}>{state}</span>
-        {run.state !== "finished" && mayWrite.value && run.job && (
-          <Button kind="quiet" icon="refresh" onClick={() => goOn(run, reload)}>
-            {words.goOn}
-          </Button>
-        )}
-      </span>
-    );
-  }
+  const { done = 0, total = 0 } =
+    (currentJob.value?.id === run.job && run.state !== "stopping" && progress.value) || {};
+  const isOpen = isUnderWay(run);
+  const mayAct = run.job && run.state !== "stopping" && run.state !== "finished";
+  const change = async () => {
+    await call("post", `/jobs/{job}/${isOpen ? "cancel" : "retry"}`, { job: run.job });
+    reload();
+  };
   return (
-    <span class="run-progress">
+    <span class={isOpen ? "run-progress stack tight" : "row wrap"}>
       <span class={`state ${run.state}`}>
-        {reported?.total && run.state !== "stopping"
-          ? t.value.common.of(count(reported.done), count(reported.total))
-          : state}
+        {total
+          ? t.value.common.of(count(done), count(total))
+          : (t.value.jobs.states[run.state] ?? run.state)}
       </span>
-      <Progress done={reported?.done ?? 0} total={reported?.total ?? 0} label={words.progress} />
-      {mayWrite.value && run.state !== "stopping" && (
-        <Button kind="quiet" icon="stop" onClick={() => cancel(run, reload)}>
-          {t.value.common.cancel}
-        </Button>
+      {isOpen && <Progress done={done} total={total} label={words.progress} />}
+      {mayWrite.value && mayAct && (
+        <Button
+          label={isOpen ? t.value.common.cancel : words.goOn}
+          kind="quiet"
+          icon={isOpen ? "stop" : "refresh"}
+          onClick={change}
+        />
       )}
     </span>
   );
 }
 
-async function cancel(run: Run, reload: () => void): Promise<void> {
-  const path = { workspace: workspace.value, job: run.job };
-  await take(api.POST("/api/v1/workspaces/{workspace}/jobs/{job}/cancel", { params: { path } }));
-  reload();
-}
-
-async function goOn(run: Run, reload: () => void): Promise<void> {
-  const path = { workspace: workspace.value, job: run.job };
-  await take(api.POST("/api/v1/workspaces/{workspace}/jobs/{job}/retry", { params: { path } }));
-  reload();
-}
-
-async function remove(run: Run, reload: () => void): Promise<void> {
-  const path = { workspace: workspace.value, evaluation: run.id };
-  await take(
-    api.DELETE("/api/v1/workspaces/{workspace}/evaluations/{evaluation}", { params: { path } }),
-  );
+async function remove({ id: evaluation }: Run): Promise<void> {
+  await call("delete", "/evaluations/{evaluation}", { evaluation });
   announce(t.value.evaluation.removed);
   setQuery({ run: null, a: null, b: null, q: null }, { replace: true });
-  reload();
 }

@@ -1,10 +1,9 @@
-import type { RefObject } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
-import { placeLabels } from "./labels";
-import { linearScale, shareScale } from "./scales";
+import { useRef } from "preact/hooks";
+import { placeLabels } from "../../components/graph/labels";
+import { useMeasured } from "../../components/measure";
+import { ticksTo } from "./scales";
 
 export interface Point {
-  id: string;
   label: string;
   /** What it costs. */
   x: number;
@@ -29,107 +28,106 @@ const HEIGHT = 300;
 const FIRST_WIDTH = 640;
 const LEAST_WIDTH = 260;
 const TICK_WIDTH = 90;
-const MARGIN = { left: 64, right: 20, top: 14, bottom: 44 };
+const LEFT = 64;
+const TOP = 14;
+const BOTTOM = HEIGHT - 44;
+const RADIUS = 6;
+const WALL = 600;
+const SHARES = ticksTo(1, 6);
 
 /** Cost across, quality upwards, with intervals; a line joins those that nothing beats in both. */
 export function Scatter({ points, description, xLabel, yLabel, writeX, writeY }: ScatterProps) {
   const box = useRef<HTMLDivElement>(null);
-  const width = useWidth(box);
-  const right = width - MARGIN.right;
-  const bottom = HEIGHT - MARGIN.bottom;
-  const most = Math.max(2, Math.floor((right - MARGIN.left) / TICK_WIDTH));
-  const x = linearScale(
-    0,
-    Math.max(...points.map((point) => point.x), 0),
-    MARGIN.left,
-    right,
-    most,
+  const width = useMeasured(box, FIRST_WIDTH, (element) =>
+    Math.max(LEAST_WIDTH, element.clientWidth),
   );
-  const y = shareScale(bottom, MARGIN.top);
-  const spots = points.map((point) => ({ x: x(point.x), y: y(point.y), text: point.label }));
-  const labels = placeLabels(spots, { width, height: bottom });
+  const right = width - 20;
+  const costs = ticksTo(
+    Math.max(0, ...points.map((point) => point.x)),
+    (right - LEFT) / TICK_WIDTH,
+  );
+  const x = (value: number) => LEFT + (value / (costs.at(-1) ?? 1)) * (right - LEFT);
+  const y = (share: number) => BOTTOM + share * (TOP - BOTTOM);
+  // No label leaves the plot.
+  const walls = [
+    { x: -WALL, y: 0 },
+    { x: width + WALL, y: 0 },
+    { x: width / 2, y: -WALL },
+    { x: width / 2, y: BOTTOM + WALL },
+  ].map((wall) => ({ ...wall, text: "", radius: WALL }));
+  const spots = points.map(({ label: text, ...point }) => {
+    return { text, x: x(point.x), y: y(point.y), radius: RADIUS, isBeside: true };
+  });
+  const placed = placeLabels(spots, measureText, [...spots, ...walls]);
+  const labels = [...placed].filter((label) => label !== null);
   return (
     <div ref={box}>
       <svg class="plot" width={width} height={HEIGHT} role="img" aria-label={description}>
         <g class="plot-grid">
-          {y.ticks.map((tick) => (
-            <g key={`y${tick}`}>
-              <line x1={MARGIN.left} x2={right} y1={y(tick)} y2={y(tick)} />
-              <text x={MARGIN.left - 8} y={y(tick) + 4} text-anchor="end">
+          {SHARES.map((tick) => (
+            <g key={tick}>
+              <line x1={LEFT} x2={right} y1={y(tick)} y2={y(tick)} />
+              <text x={LEFT - 8} y={y(tick) + 4} text-anchor="end">
                 {writeY(tick)}
               </text>
             </g>
           ))}
-          {x.ticks.map((tick) => (
-            <g key={`x${tick}`}>
-              <line x1={x(tick)} x2={x(tick)} y1={bottom} y2={bottom + 4} />
-              <text x={x(tick)} y={bottom + 18} text-anchor="middle">
+          {costs.map((tick) => (
+            <g key={tick} text-anchor="middle">
+              <line x1={x(tick)} x2={x(tick)} y1={BOTTOM} y2={BOTTOM + 4} />
+              <text x={x(tick)} y={BOTTOM + 18}>
                 {writeX(tick)}
               </text>
             </g>
           ))}
         </g>
-        <text class="plot-label" x={(MARGIN.left + right) / 2} y={HEIGHT - 6} text-anchor="middle">
-          {xLabel}
-        </text>
-        <text
-          class="plot-label"
-          transform={`translate(12 ${(MARGIN.top + bottom) / 2}) rotate(-90)`}
-          text-anchor="middle"
-        >
-          {yLabel}
-        </text>
+        <g class="plot-label" text-anchor="middle">
+          <text x={(LEFT + right) / 2} y={HEIGHT - 6}>
+            {xLabel}
+          </text>
+          <text transform={`translate(12 ${(TOP + BOTTOM) / 2}) rotate(-90)`}>{yLabel}</text>
+        </g>
         <polyline
           class="plot-front"
           points={front(points)
             .map((point) => `${x(point.x)},${y(point.y)}`)
             .join(" ")}
         />
-        {points.map((point, index) => {
-          const label = labels[index];
-          return (
-            <g key={point.id} class={`plot-point ${point.mark}`}>
-              <title>{`${point.label}: ${writeY(point.y)}, ${writeX(point.x)}`}</title>
-              <line x1={x(point.x)} x2={x(point.x)} y1={y(point.low)} y2={y(point.high)} />
-              <circle cx={x(point.x)} cy={y(point.y)} r={point.mark === "none" ? 4.5 : 6} />
-              {label && (
-                <text x={label.x} y={label.y} text-anchor={label.anchor}>
-                  {point.label}
-                </text>
-              )}
-            </g>
-          );
-        })}
+        {points.map((point) => (
+          <g key={point.label} class={`plot-point ${point.mark}`}>
+            <title>{`${point.label}: ${writeY(point.y)}, ${writeX(point.x)}`}</title>
+            <line x1={x(point.x)} x2={x(point.x)} y1={y(point.low)} y2={y(point.high)} />
+            <circle cx={x(point.x)} cy={y(point.y)} r={point.mark === "none" ? 4.5 : RADIUS} />
+          </g>
+        ))}
+        <g class="plot-names" text-anchor="middle">
+          {labels.map((label) => (
+            <text key={label.text} x={label.x} y={label.y + 4}>
+              {label.text}
+            </text>
+          ))}
+        </g>
       </svg>
     </div>
   );
 }
 
-/** Return how wide an element is, so that a plot has letters of their own size in any window. */
-function useWidth(box: RefObject<HTMLElement | null>): number {
-  const [width, setWidth] = useState(FIRST_WIDTH);
-  useEffect(() => {
-    const element = box.current;
-    if (!element) return;
-    const measure = () => setWidth(Math.max(LEAST_WIDTH, element.clientWidth));
-    const observer = new ResizeObserver(measure);
-    observer.observe(element);
-    measure();
-    return () => observer.disconnect();
-  }, [box]);
-  return width;
+const ruler = document.createElement("canvas").getContext("2d");
+
+function measureText(text: string): number {
+  if (!ruler) return 0;
+  ruler.font = "12px system-ui, sans-serif";
+  return ruler.measureText(text).width;
 }
 
 /** Return the points that no other one beats in cost and in quality, from cheap to dear. */
-export function front(points: readonly Point[]): Point[] {
-  const sorted = points.toSorted((one, other) => one.x - other.x || other.y - one.y);
-  const found: Point[] = [];
+function front(points: readonly Point[]): Point[] {
   let best = Number.NEGATIVE_INFINITY;
-  for (const point of sorted) {
-    if (point.y > best) {
-      found.push(point);
-      best = point.y;
-    }
-  }
-  return found;
+  return points
+    .toSorted((one, other) => one.x - other.x || other.y - one.y)
+    .filter(({ y }) => {
+      const isBetter = y > best;
+      best = Math.max(best, y);
+      return isBetter;
+    });
 }

@@ -1,17 +1,17 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import { api, take } from "../../api/client";
 import { Button } from "../../components/Button";
 import { Dialog } from "../../components/Dialog";
-import { ErrorState } from "../../components/ErrorState";
-import { FilterForm, FilterToggle } from "../../components/filters/FilterForm";
-import { Skeleton } from "../../components/Progress";
+import { ErrorState, Pending } from "../../components/ErrorState";
+import { Check, Choice } from "../../components/Fields";
+import { useFilter } from "../../components/filters/FilterForm";
+import { Field, optionsOf } from "../../components/Select";
 import { t } from "../../i18n";
+import { call } from "../../state/calls";
 import { loadJobs } from "../../state/jobs";
-import { useLoaded } from "../../state/loading";
-import { workspace } from "../../state/location";
-import type { Run } from "./runs";
-import { isWhole, NEW_PLAN, type Plan, SOURCES, startRun } from "./starting";
+import { useWays } from "../../state/ways";
+import { writeLines } from "./questions";
+import { nameOf, type Run } from "./runs";
 
 interface StartRunProps {
   runs: readonly Run[];
@@ -19,22 +19,26 @@ interface StartRunProps {
   onClose: () => void;
 }
 
-type Change = (change: Partial<Plan>) => void;
+const SOURCES = ["file", "written", "again"] as const;
+const QUESTION_FILES = ".jsonl,.ndjson,.json,.txt";
+const CHOSEN = ["auto", "hybrid", "bm25"];
 
-/** Asks what a new evaluation is of, and starts it. */
+/** Asks what a new evaluation is of, and starts it: its fields have the names of the server's. */
 export function StartRun({ runs, onStarted, onClose }: StartRunProps) {
   const words = t.value.evaluation;
-  const [plan, setPlan] = useState<Plan>({ ...NEW_PLAN, again: runs[0]?.id ?? "" });
+  const [source, setSource] = useState<(typeof SOURCES)[number]>("written");
+  const [hasAnswers, setAnswers] = useState(false);
+  const [usesModel, setUsesModel] = useState(false);
+  const [filter, setFilter] = useState("");
+  const [toggle, filterForm] = useFilter(filter, setFilter);
+  const [hasRetrievers, setRetrievers] = useState(true);
   const [error, setError] = useState<unknown>(null);
   const [isStarting, setStarting] = useState(false);
-  const change: Change = (part) => {
-    setPlan((before) => ({ ...before, ...part }));
-    setError(null);
-  };
-  const start = async () => {
+  const start = async (form: HTMLFormElement) => {
     setStarting(true);
     try {
-      const run = await startRun(plan);
+      const choices = { filters: filter, answers: hasAnswers, use_llm: usesModel };
+      const run = await startRun(new FormData(form), choices);
       await loadJobs();
       onStarted(run);
     } catch (failure) {
@@ -47,32 +51,74 @@ export function StartRun({ runs, onStarted, onClose }: StartRunProps) {
     <Dialog title={words.start} onClose={onClose}>
       <form
         class="stack loose"
+        onInput={(event) => {
+          setError(null);
+          setRetrievers(new FormData(event.currentTarget).getAll("retrievers").some(Boolean));
+        }}
         onSubmit={(event) => {
           event.preventDefault();
-          if (isWhole(plan) && !isStarting) void start();
+          if (!isStarting) void start(event.currentTarget);
         }}
       >
-        <Questions plan={plan} change={change} runs={runs} />
-        <Retrievers plan={plan} change={change} />
-        <Filter plan={plan} change={change} />
-        <Answers plan={plan} change={change} />
-        <Field label={words.runName}>
-          <input
-            type="text"
-            maxLength={200}
-            value={plan.name}
-            placeholder={words.runNameHint}
-            onInput={(event) => change({ name: event.currentTarget.value })}
+        <div class="stack">
+          <Choice
+            legend={words.questions}
+            options={SOURCES.filter((name) => name !== "again" || runs.length > 0)}
+            say={(name) => words.sources[name] ?? name}
+            chosen={source}
+            onChange={setSource}
           />
+          <Part isOn={source === "written"} label={words.writtenHint}>
+            <textarea
+              name="written"
+              required
+              rows={5}
+              spellcheck={false}
+              placeholder={words.writtenExample}
+            />
+          </Part>
+          <Part isOn={source === "file"} label={words.fileHint}>
+            <input name="questions" type="file" required accept={QUESTION_FILES} />
+            <code class="program-line small">{words.fileExample}</code>
+          </Part>
+          <Part isOn={source === "again"} label={words.againHint}>
+            <select name="again">
+              {optionsOf(
+                runs.map(({ id }) => id),
+                (id) => tellQuestions(runs.find((run) => run.id === id)),
+              )}
+            </select>
+          </Part>
+        </div>
+        <Retrievers />
+        <div class="stack tight">
+          <div class="row">{toggle}</div>
+          {filterForm}
+        </div>
+        <div class="stack tight">
+          <Check label={words.judgeAnswers} isOn={hasAnswers} onChange={setAnswers} />
+          <Part isOn={hasAnswers && source !== "again"} label={words.unanswerableHint}>
+            <input name="unanswerable" type="file" accept={QUESTION_FILES} />
+          </Part>
+          <Check label={words.useModel} isOn={usesModel} onChange={setUsesModel} />
+          <Part isOn={usesModel} label={words.budgetHint}>
+            <input name="budget" type="text" maxLength={40} placeholder="200k" />
+          </Part>
+        </div>
+        <Field label={words.runName}>
+          <input name="name" type="text" maxLength={200} placeholder={words.runNameHint} />
         </Field>
         {error !== null && <ErrorState error={error} />}
         <footer class="row end">
-          <Button kind="quiet" onClick={onClose}>
-            {t.value.common.cancel}
-          </Button>
-          <Button kind="main" type="submit" icon="play" busy={isStarting} disabled={!isWhole(plan)}>
-            {words.run}
-          </Button>
+          <Button label={t.value.common.cancel} kind="quiet" onClick={onClose} />
+          <Button
+            label={words.run}
+            kind="main"
+            type="submit"
+            icon="play"
+            busy={isStarting}
+            disabled={!hasRetrievers}
+          />
         </footer>
       </form>
     </Dialog>
@@ -80,98 +126,43 @@ export function StartRun({ runs, onStarted, onClose }: StartRunProps) {
 }
 
 interface PartProps {
-  plan: Plan;
-  change: Change;
+  /** Whether it is shown, and sent; what was entered stays meanwhile. */
+  isOn: boolean;
+  label: string;
+  children: ComponentChildren;
 }
 
-function Questions({ plan, change, runs }: PartProps & { runs: readonly Run[] }) {
-  const words = t.value.evaluation;
-  const sources = runs.length > 0 ? SOURCES : SOURCES.filter((source) => source !== "again");
+function Part({ isOn, label, children }: PartProps) {
   return (
-    <div class="stack">
-      <fieldset class="segments">
-        <legend>{words.questions}</legend>
-        {sources.map((source) => (
-          <label key={source}>
-            <input
-              type="radio"
-              name="source"
-              checked={plan.source === source}
-              onChange={() => change({ source })}
-            />
-            <span>{words.sources[source]}</span>
-          </label>
-        ))}
-      </fieldset>
-      {plan.source === "written" && (
-        <Field label={words.writtenHint}>
-          <textarea
-            rows={5}
-            spellcheck={false}
-            value={plan.written}
-            placeholder={words.writtenExample}
-            onInput={(event) => change({ written: event.currentTarget.value })}
-          />
-        </Field>
-      )}
-      {plan.source === "file" && (
-        <Field label={words.fileHint}>
-          <input
-            type="file"
-            accept=".jsonl,.ndjson,.json,.txt"
-            onChange={(event) => change({ file: event.currentTarget.files?.[0] ?? null })}
-          />
-          <code class="example small">{words.fileExample}</code>
-        </Field>
-      )}
-      {plan.source === "again" && (
-        <Field label={words.againHint}>
-          <select
-            value={plan.again}
-            onChange={(event) => change({ again: event.currentTarget.value })}
-          >
-            {runs.map((run) => (
-              <option key={run.id} value={run.id}>
-                {`${run.name || run.id} · ${words.asks(run.questions + run.unanswerable)}`}
-              </option>
-            ))}
-          </select>
-        </Field>
-      )}
-    </div>
+    <fieldset hidden={!isOn} disabled={!isOn}>
+      <Field label={label}>{children}</Field>
+    </fieldset>
   );
 }
 
-interface Known {
-  name: string;
-  summary: string;
-  needs_model: boolean;
+function tellQuestions(run: Run | undefined): string {
+  if (!run) return "";
+  return `${nameOf(run)} · ${t.value.evaluation.asks(run.questions + run.unanswerable)}`;
 }
 
-function Retrievers({ plan, change }: PartProps) {
+function Retrievers() {
   const words = t.value.evaluation;
-  const loaded = useLoaded("retrievers", async () => {
-    const listed = await take(api.GET("/api/v1/retrievers"));
-    const auto = { name: "auto", summary: String(listed.auto), needs_model: false };
-    return [auto, ...(listed.retrievers as Known[])];
-  });
-  const toggle = (name: string, isWanted: boolean) => {
-    const others = plan.retrievers.filter((each) => each !== name);
-    change({ retrievers: isWanted ? [...others, name] : others });
-  };
+  const loaded = useWays();
+  const { auto = "", retrievers = [] } = loaded.data ?? {};
+  const ways = [{ name: "auto", summary: auto, needs_model: false }, ...retrievers];
   return (
     <div class="stack">
       <fieldset>
         <legend class="small muted">{words.retrievers}</legend>
-        {loaded.error && <ErrorState error={loaded.error} retry={loaded.reload} />}
-        {loaded.isLoading && <Skeleton label={t.value.common.loading} />}
+        <Pending of={loaded} />
         <div class="retriever-list">
-          {loaded.data?.map(({ name, summary, needs_model }) => (
-            <label key={name} title={summary}>
+          {ways.map(({ name, summary, needs_model }) => (
+            <label key={name} class="row" title={summary}>
               <input
+                name="retrievers"
                 type="checkbox"
-                checked={plan.retrievers.includes(name)}
-                onChange={(event) => toggle(name, event.currentTarget.checked)}
+                value={name}
+                defaultChecked={CHOSEN.includes(name)}
               />
               <span class="clip">{name}</span>
               {needs_model && <span class="tag">{words.needsModel}</span>}
@@ -181,99 +172,27 @@ function Retrievers({ plan, change }: PartProps) {
       </fieldset>
       <Field label={words.composedHint}>
         <input
+          name="retrievers"
           type="text"
           spellcheck={false}
           maxLength={500}
           placeholder="bm25 + graph > diversify"
-          value={plan.composed}
-          onInput={(event) => change({ composed: event.currentTarget.value })}
         />
       </Field>
     </div>
   );
 }
 
-function Filter({ plan, change }: PartProps) {
-  const [isOpen, setOpen] = useState(false);
-  return (
-    <div class="stack tight">
-      <div class="row">
-        <FilterToggle filter={plan.filter} isOpen={isOpen} onClick={() => setOpen(!isOpen)} />
-      </div>
-      {isOpen && (
-        <FilterForm
-          workspace={workspace.value}
-          filter={plan.filter}
-          onChange={(filter) => change({ filter })}
-        />
-      )}
-    </div>
-  );
-}
-
-function Answers({ plan, change }: PartProps) {
-  const words = t.value.evaluation;
-  return (
-    <div class="stack tight">
-      <Check
-        label={words.judgeAnswers}
-        isChecked={plan.answers}
-        onChange={(answers) => change({ answers })}
-      />
-      {plan.answers && plan.source !== "again" && (
-        <Field label={words.unanswerableHint}>
-          <input
-            type="file"
-            accept=".jsonl,.ndjson,.json,.txt"
-            onChange={(event) => change({ unanswerable: event.currentTarget.files?.[0] ?? null })}
-          />
-        </Field>
-      )}
-      <Check
-        label={words.useModel}
-        isChecked={plan.useModel}
-        onChange={(useModel) => change({ useModel })}
-      />
-      {plan.useModel && (
-        <Field label={words.budgetHint}>
-          <input
-            type="text"
-            maxLength={40}
-            placeholder="200k"
-            value={plan.budget}
-            onInput={(event) => change({ budget: event.currentTarget.value })}
-          />
-        </Field>
-      )}
-    </div>
-  );
-}
-
-interface CheckProps {
-  label: string;
-  isChecked: boolean;
-  onChange: (isChecked: boolean) => void;
-}
-
-function Check({ label, isChecked, onChange }: CheckProps) {
-  return (
-    <label class="row">
-      <input
-        type="checkbox"
-        checked={isChecked}
-        onChange={(event) => onChange(event.currentTarget.checked)}
-      />
-      <span>{label}</span>
-    </label>
-  );
-}
-
-function Field({ label, children }: { label: string; children: ComponentChildren }) {
-  return (
-    // biome-ignore lint/a11y/noLabelWithoutControl: the field is among the children
-    <label class="field">
-      <span>{label}</span>
-      {children}
-    </label>
-  );
+/** Send what was entered; return the run that begins. Throws ApiError. */
+async function startRun(entered: FormData, choices: object): Promise<Run> {
+  const form = new FormData();
+  for (const [name, value] of entered) {
+    const isFile = value instanceof File;
+    if (isFile ? value.size === 0 : !value.trim()) continue;
+    if (name === "written" && !isFile)
+      form.set("questions", new File([writeLines(value)], "questions.jsonl"));
+    else form.append(name, value);
+  }
+  for (const [name, value] of Object.entries(choices)) form.set(name, String(value));
+  return call("post", "/evaluations", { body: form } as never);
 }

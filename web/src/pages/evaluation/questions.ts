@@ -16,21 +16,11 @@ export function writeLines(text: string): string {
     .join("\n");
 }
 
-interface Written {
-  question: string;
-  gold_pids?: string[];
-  answers?: string[];
-}
-
-function readLine(line: string): Written {
+function readLine(line: string): Record<string, string | string[]> {
   const [question = "", documents = "", answers = ""] = line.split(SEPARATOR);
-  const named = readList(documents);
-  const known = readList(answers);
-  return {
-    question: question.trim(),
-    ...(named.length > 0 ? { gold_pids: named } : {}),
-    ...(known.length > 0 ? { answers: known } : {}),
-  };
+  const lists = { gold_pids: readList(documents), answers: readList(answers) };
+  const known = Object.entries(lists).filter(([, named]) => named.length > 0);
+  return { question: question.trim(), ...Object.fromEntries(known) };
 }
 
 function readList(text: string): string[] {

@@ -3,24 +3,23 @@ import { Button } from "../../components/Button";
 import { Empty } from "../../components/Empty";
 import { Pending } from "../../components/ErrorState";
 import { SearchField } from "../../components/Fields";
-import { FilterForm, FilterToggle } from "../../components/filters/FilterForm";
+import { useFilter } from "../../components/filters/FilterForm";
 import { SourceCard } from "../../components/SourceCard";
 import { percent, t } from "../../i18n";
 import { useCall } from "../../state/calls";
 import { currentJob, progress } from "../../state/jobs";
-import { asked, linkTo, setQuery, workspace } from "../../state/location";
+import { asked, linkTo, setQuery } from "../../state/location";
 
 const FOUND = 10;
 
 /** Passages for a few words; it works while an index is still being made. */
 export function SearchBox() {
   const words = t.value.library;
-  const here = workspace.value;
   const wanted = asked("q").trim();
   const where = asked("where").trim();
   const [text, setText] = useState(wanted);
   const [filter, setFilter] = useState(where);
-  const [filters, setFilters] = useState(where !== "");
+  const [toggle, filterForm] = useFilter(filter, setFilter);
   useEffect(() => setText(wanted), [wanted]);
   useEffect(() => setFilter(where), [where]);
   const body = { question: wanted, k: FOUND, filters: where || null };
@@ -36,11 +35,11 @@ export function SearchBox() {
       >
         <div class="row">
           <SearchField hasKey class="grow" label={words.search} text={text} onText={setText} />
-          <FilterToggle filter={filter} isOpen={filters} onClick={() => setFilters(!filters)} />
+          {toggle}
         </div>
-        {filters && (
+        {filterForm && (
           <>
-            <FilterForm workspace={here} filter={filter} onChange={setFilter} />
+            {filterForm}
             <div class="row">
               <Button
                 label={t.value.filters.apply}

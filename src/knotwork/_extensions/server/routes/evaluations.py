@@ -10,7 +10,13 @@ from typing import Annotated, Any
 from fastapi import File, Form, Path, Query, UploadFile
 
 from knotwork._extensions.evaluation.metrics import PairedComparison, compare_paired
-from knotwork._extensions.evaluation.questions import EvaluationCase, QuestionSet, read_question_set
+from knotwork._extensions.evaluation.questions import (
+    QUESTIONS_FILE,
+    UNANSWERABLE_FILE,
+    EvaluationCase,
+    QuestionSet,
+    read_question_set,
+)
 from knotwork._extensions.evaluation.retriever_runs import RANKED_DEPTH, read_retrievers
 from knotwork._extensions.server.access import Caller, ReadWhole, Routes, Server, WriteWorkspace
 from knotwork._extensions.server.evaluation_job import (
@@ -122,9 +128,9 @@ def start_evaluation(  # noqa: PLR0913, PLR0917  one for each field
     server: Server,
     workspace: WriteWorkspace,
     questions: Annotated[
-        UploadFile,
+        UploadFile | None,
         File(description="JSON Lines: question, with gold_pids (documents), answers, or both."),
-    ],
+    ] = None,
     unanswerable: Annotated[
         UploadFile | None, File(description="JSON Lines: questions without an answer.")
     ] = None,
@@ -132,6 +138,9 @@ def start_evaluation(  # noqa: PLR0913, PLR0917  one for each field
         list[Annotated[str, Form(max_length=500)]],
         Form(max_length=_MOST_RETRIEVERS, description="Names, repeated or separated by commas."),
     ] = ["auto", "hybrid", "dense", "bm25"],  # noqa: B006  a default for the schema; never modified
+    again: Annotated[
+        str, Form(max_length=40, description="Id of an evaluation, instead of `questions`.")
+    ] = "",
     name: Annotated[str, Form(max_length=200)] = "",
     k: Annotated[int, Form(ge=1, le=MOST_PASSAGES, description="Ranked passages.")] = RANKED_DEPTH,
     answers: Annotated[bool, Form(description="Whether to judge answers, too.")] = False,
@@ -146,7 +155,7 @@ def start_evaluation(  # noqa: PLR0913, PLR0917  one for each field
         ),
     ] = "",
 ) -> EvaluationJson:
-    """Upload questions, and start a job that runs them with each retriever."""
+    """Upload questions or name an evaluation, and start a job that asks them of each retriever."""
     if budget:
         parse_ceiling(budget)
     if use_llm and server.limits.question_budget and not key.role.covers(KeyRole.ADMIN):
@@ -167,12 +176,22 @@ def start_evaluation(  # noqa: PLR0913, PLR0917  one for each field
         )
     workspace.base.filtered_store(filters)  # raises FilterError for an invalid filter
     _check_retrievers(workspace, names)
-    files = [ReceivedFile.of(file) for file in (questions, unanswerable) if file is not None]
+    if again:
+        folder = EvaluationStore(workspace).find(again).path
+        kept = (QUESTIONS_FILE, UNANSWERABLE_FILE) if answers else (QUESTIONS_FILE,)
+        files = [ReceivedFile(file, folder / file) for file in kept]
+    elif questions is not None:
+        files = [ReceivedFile.of(file) for file in (questions, unanswerable) if file is not None]
+    else:
+        raise InvalidRequest(
+            "No questions were sent.",
+            fix="Send a file as `questions`, or the id of an evaluation as `again`.",
+        )
     cases = _read_questions(workspace, files)
     plan = PlanShape(
         id=secrets.token_hex(8),
         created=utc_now(),
-        name=name.strip() or questions.filename or "",
+        name=name.strip() or files[0].name,
         retrievers=names,
         k=k,
         answers=answers,

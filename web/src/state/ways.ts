@@ -1,0 +1,17 @@
+/** The ways to search that the server knows. */
+
+import { api, take } from "../api/client";
+import { type Loaded, useLoaded } from "./loading";
+
+export interface Ways {
+  /** What `auto` is. */
+  auto: string;
+  retrievers: { name: string; summary: string; needs_model: boolean }[];
+  modes: string[];
+}
+
+export function useWays(): Loaded<Ways> {
+  return useLoaded("retrievers", () =>
+    take(api.GET("/api/v1/retrievers")).then((listed) => listed as unknown as Ways),
+  );
+}
