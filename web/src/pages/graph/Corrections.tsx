@@ -46,7 +46,16 @@ export async function correct(
   entity: string,
   values: Partial<Values> = {},
 ): Promise<void> {
-  const body = { kind, entity, name: "", type: "", relation: "", other: "", documents: [], ...values };
+  const body = {
+    kind,
+    entity,
+    name: "",
+    type: "",
+    relation: "",
+    other: "",
+    documents: [],
+    ...values,
+  };
   await call("post", "/corrections", { body });
   revision.value += 1;
   announce(t.value.graph.corrected);
