@@ -27,9 +27,11 @@ export function Menu({
   const [isOpen, setOpen] = useState(false);
   const box = useRef<HTMLDivElement>(null);
   const button = useRef<HTMLButtonElement>(null);
+  const panel = useRef<HTMLDivElement>(null);
   const id = useId();
   useLayoutEffect(() => {
     if (!isOpen) return;
+    keepInView(panel.current);
     const leave = (event: Event) => {
       if (event.target instanceof Node && box.current?.contains(event.target)) return;
       setOpen(false);
@@ -69,11 +71,26 @@ export function Menu({
       >
         {children ?? (icon && <Icon name={icon} />)}
       </button>
-      <div id={id} class={`menu-panel ${side}`} hidden={!isOpen}>
+      <div ref={panel} id={id} class={`menu-panel ${side}`} hidden={!isOpen}>
         {isOpen && content(close)}
       </div>
     </div>
   );
+}
+
+const EDGE = 8;
+
+/** Move a panel sideways into what shows it: the window, or the nearest part that cuts it off. */
+function keepInView(panel: HTMLElement | null): void {
+  let room = panel?.parentElement;
+  while (room?.parentElement && getComputedStyle(room).overflowX === "visible")
+    room = room.parentElement;
+  if (!panel || !room) return;
+  const shown = panel.getBoundingClientRect();
+  const { left, width } = room.getBoundingClientRect();
+  const missing = left + EDGE - shown.left;
+  const shift = missing > 0 ? missing : Math.min(0, left + width - EDGE - shown.right);
+  panel.style.translate = `${shift}px`;
 }
 
 export interface MenuItem {
