@@ -55,12 +55,12 @@ class PageText(NamedTuple):
 
 
 class Task(NamedTuple):
-    """A function of this module by its name, its file, and its further arguments.
+    """A function of this module, its file, and its further arguments.
 
     The file is read in the worker process if it is a path.
     """
 
-    function: str
+    function: Callable[..., Any]
     uri: str
     file: Path | bytes
     arguments: tuple[Any, ...] = ()
@@ -73,13 +73,8 @@ def prepare() -> None:
 
 def run(task: Task, _shared: object) -> Any:  # noqa: ANN401
     """Run a task. Raises what its function raises."""
-    functions: dict[str, Callable[..., Any]] = {
-        "measure": measure_pages,
-        "draw": draw_page,
-        "find": find_boxes,
-    }
     data = task.file if isinstance(task.file, bytes) else task.file.read_bytes()
-    return functions[task.function](Source(task.uri, data), *task.arguments)
+    return task.function(Source(task.uri, data), *task.arguments)
 
 
 def measure_pages(source: Source) -> list[tuple[float, float]]:

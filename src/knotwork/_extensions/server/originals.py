@@ -162,7 +162,7 @@ class PageDrawer:
         name: str,
         *arguments: Hashable,
     ) -> Any:  # noqa: ANN401 - what the function returns
-        """Return what a function of `page_images.run` returns for a file and further arguments.
+        """Return what a function of `page_images` returns for a file and further arguments.
 
         Raises what it raises, LoadError if it exceeds its limits, and Overloaded.
         """
@@ -193,7 +193,7 @@ class PageDrawer:
             self._pool = WorkerPool(images.prepare, None, workers=2, limits=limits)
         path = original.path
         file = path if isinstance(path, Path) else await asyncio.to_thread(original.read_archived)
-        task = images.Task(name, original.uri, file, arguments)
+        task = images.Task(getattr(images, name), original.uri, file, arguments)
         future = self._pool.submit(images.run, task, uri="page", size=0)
         try:
             result = await asyncio.wrap_future(future)

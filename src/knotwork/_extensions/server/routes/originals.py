@@ -108,7 +108,7 @@ async def list_pages(
 ) -> Annotated[Json, PAGE_LIST]:
     """Return the size of each page of a PDF file or picture."""
     _, original = await server.threads.run(_paged, workspace, document)
-    sizes = await server.drawer.ask(original, "measure")
+    sizes = await server.drawer.ask(original, "measure_pages")
     return PAGE_LIST(pages=[PAGE_SIZE(width=width, height=height) for width, height in sizes])
 
 
@@ -130,7 +130,7 @@ async def get_page(
     headers = {**_KEPT, "ETag": f'"{original.version}-{number}-{width}"'}
     if if_none_match == headers["ETag"]:
         return Response(status_code=304, headers=headers)
-    picture = await server.drawer.ask(original, "draw", number, width)
+    picture = await server.drawer.ask(original, "draw_page", number, width)
     return Response(picture, headers=headers, media_type="image/png")
 
 
@@ -152,7 +152,7 @@ async def list_boxes(
     found, original = await server.threads.run(_paged, workspace, document)
     boxes, wanted = _known_boxes(found, Span(start, end))
     if wanted and original.media_type == "application/pdf":
-        boxes += await server.drawer.ask(original, "find", tuple(wanted))
+        boxes += await server.drawer.ask(original, "find_boxes", tuple(wanted))
     boxes.sort(key=lambda item: item[0])
     return LINE_BOXES(boxes=[LINE_BOX(page=page, edges=list(box)) for page, box in boxes])
 
