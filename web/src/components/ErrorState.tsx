@@ -33,13 +33,8 @@ function fixOf(error: unknown): string {
 /** The cards of the page, oldest first: what several parts report is shown once. */
 const cards = signal<readonly { text: string }[]>([]);
 
-interface ErrorStateProps {
-  error: unknown;
-  retry?: () => void;
-}
-
 /** What went wrong, and a way to try again. What waits for the server or a key tries by itself. */
-export function ErrorState({ error, retry }: ErrorStateProps) {
+export function ErrorState({ error, retry }: { error: unknown; retry?: () => void }) {
   const waits = retry !== undefined && isWaiting(error);
   const turn = renewal.value;
   const [begun] = useState(turn);

@@ -1,18 +1,6 @@
 /** Lists of rows of one height, of which only those in view are drawn. */
 
-import type { RefObject } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
-
-export interface VirtualRows<T extends HTMLElement> {
-  box: RefObject<T | null>;
-  /** The rows to draw: from `first` up to `end`. */
-  first: number;
-  end: number;
-  /** Pixels of the rows before and after those. */
-  before: number;
-  after: number;
-  onScroll: () => void;
-}
 
 const AHEAD = 8;
 
@@ -21,7 +9,7 @@ export function useVirtualRows<T extends HTMLElement>(
   total: number,
   rowHeight: number,
   onShow: (first: number, end: number) => void,
-): VirtualRows<T> {
+) {
   const box = useRef<T>(null);
   const [view, setView] = useState({ first: 0, end: 30 });
   const measure = () => {
@@ -43,8 +31,10 @@ export function useVirtualRows<T extends HTMLElement>(
   useLayoutEffect(() => onShow(first, end), [first, end]);
   return {
     box,
+    /** The rows to draw: from `first` up to `end`. */
     first,
     end,
+    /** Pixels of the rows before and after those. */
     before: first * rowHeight,
     after: (total - end) * rowHeight,
     onScroll: measure,

@@ -60,7 +60,7 @@ const UNIT = 60;
 const MARGIN = 220;
 /** A frame that took longer had too much to paint. */
 const SLOW_MS = 22;
-const MOST_STEPS = 16;
+const MOST_STEPS = 7;
 const REST_MS = 110;
 const FLIGHT_MS = 260;
 const [FARTHEST, CLOSEST] = [2, 400];

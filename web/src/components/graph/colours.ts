@@ -18,7 +18,6 @@ export const COLOURS = 8;
 export function readPalette(): Palette {
   // The theme has two of each: an element tells which one is shown.
   const probe = document.body.appendChild(document.createElement("i"));
-  probe.style.transition = "none";
   const style = getComputedStyle(probe);
   const read = (name: string) => {
     probe.style.color = `var(--${name})`;

@@ -10,15 +10,6 @@ export interface Placed {
   y: number;
 }
 
-export interface Layout {
-  /** The middle of each node, in pixels. */
-  places: Map<string, Placed>;
-  width: number;
-  height: number;
-  /** Whether the levels are below each other; else they are beside each other. */
-  isTall: boolean;
-}
-
 export const NODE = { width: 136, height: 44 };
 const GAP = { along: 92, across: 12, tall: 40 };
 
@@ -54,7 +45,7 @@ export function placeInLevels(
   starts: readonly string[],
   ids: readonly string[],
   edges: readonly Linked[],
-): Layout {
+) {
   const steps = stepsFrom(starts, ids, edges);
   const levels: string[][] = [];
   for (const id of ids) {
@@ -92,7 +83,9 @@ export function placeInLevels(
   const long = levels.length * along - (isTall ? GAP.tall : GAP.along);
   const wide = most * across;
   return {
+    /** The middle of each node, in pixels. */
     places,
+    /** Whether the levels are below each other; else they are beside each other. */
     isTall,
     ...(isTall ? { width: wide, height: long } : { width: long, height: wide }),
   };

@@ -12,13 +12,8 @@ import { sayRelation } from "./words";
 
 const STEP = 100;
 
-interface TablesProps {
-  scene: Scene;
-  onFocus: (id: string) => void;
-}
-
 /** What is on the map, as tables that can be sorted and filtered. */
-export function Tables({ scene, onFocus }: TablesProps) {
+export function Tables({ scene, onFocus }: { scene: Scene; onFocus: (id: string) => void }) {
   const [sought, setSought] = useState("");
   const words = t.value.graph;
   const names = new Map(scene.entities.map(({ id, name }) => [id, name]));

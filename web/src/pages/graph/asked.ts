@@ -1,50 +1,11 @@
 /** What the address says of the graph: what is shown, what stands out, what is left out. */
 
 import { computed } from "@preact/signals";
-import type { View } from "../../components/graph/canvas";
 import { place, type Query } from "../../state/location";
 
 export { setQuery as ask } from "../../state/location";
 
 export const VIEWS = ["map", "communities", "table"] as const;
-
-export interface Filter {
-  types: readonly string[];
-  relations: readonly string[];
-  community: string;
-  document: string;
-  coOccurrence: boolean;
-  /** Whether dates, numbers and files are shown, too. */
-  minor: boolean;
-}
-
-export interface Way {
-  /** An end that is not chosen yet is empty. */
-  from: string;
-  to: string;
-  /** Which of the paths is drawn, from 0 on. */
-  pick: number;
-}
-
-export interface Asked {
-  view: (typeof VIEWS)[number];
-  /** The entity that stands out. */
-  focus: string;
-  /** Entities whose neighbours were added. */
-  expanded: readonly string[];
-  /** Null while no path is sought. */
-  way: Way | null;
-  filter: Filter;
-  /** Entities at most. */
-  limit: number;
-  /** How far the local view of the focus reaches, in relations; 0 without one. */
-  depth: number;
-  /** Whether the local view has entities with very many neighbours. */
-  hubs: boolean;
-  /** A phrase whose entities are shown alone. */
-  phrase: string;
-  at: View | null;
-}
 
 export const FIRST = 150;
 export const STEPS = [FIRST, 300, 1_000, 2_000];
@@ -69,16 +30,22 @@ function readNumber(text: string | null, least: number, most: number): number {
   return Number.isFinite(value) && text ? Math.min(most, Math.max(least, value)) : least;
 }
 
+export type Asked = ReturnType<typeof readAsked>;
+export type Way = NonNullable<Asked["way"]>;
+
 /** Read what an address asks for; what makes no sense is as if it were not there. */
-export function readAsked(query: URLSearchParams): Asked {
+export function readAsked(query: URLSearchParams) {
   const text = (name: string) => query.get(name) ?? "";
   const at = text("at").split(",").map(Number);
   const [x = Number.NaN, y = Number.NaN, scale = Number.NaN] = at;
   const [from, to] = [text("from"), text("to")];
   return {
     view: VIEWS.find((name) => name === query.get("view")) ?? "map",
+    /** The entity that stands out. */
     focus: text("focus"),
+    /** Entities whose neighbours were added. */
     expanded: readList(query.get("more")),
+    /** The ends of a path, empty as long as they are not chosen, and which path is drawn; or null. */
     way:
       from || to || query.has("path")
         ? { from, to, pick: readNumber(query.get("pick"), 0, 50) }
@@ -89,11 +56,16 @@ export function readAsked(query: URLSearchParams): Asked {
       community: text("c"),
       document: text("document"),
       coOccurrence: query.has("co"),
+      /** Whether dates, numbers and files are shown, too. */
       minor: query.has("minor"),
     },
+    /** Entities at most. */
     limit: readNumber(query.get("limit"), FIRST, 2_000),
+    /** How far the local view of the focus reaches, in relations; 0 without one. */
     depth: readNumber(query.get("depth"), 0, 3),
+    /** Whether the local view has entities with very many neighbours. */
     hubs: query.get("hubs") !== "0",
+    /** A phrase whose entities are shown alone. */
     phrase: text("q"),
     at: at.length === 3 && at.every(Number.isFinite) && scale > 0 ? { x, y, scale } : null,
   };
@@ -115,6 +87,6 @@ export const NO_FILTER: Query = {
 export const NO_PATH: Query = { path: null, from: null, to: null, pick: null };
 export const NOT_LOCAL: Query = { depth: null, hubs: null };
 
-export function isFiltering({ types, relations, community, document }: Filter): boolean {
+export function isFiltering({ types, relations, community, document }: Asked["filter"]): boolean {
   return types.length > 0 || relations.length > 0 || community !== "" || document !== "";
 }

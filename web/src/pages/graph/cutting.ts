@@ -6,17 +6,11 @@ import { Offsets } from "../../components/offsets";
 const BEFORE = 70;
 const ENDS = /[.!?。！？\n]\s*/gu;
 
-export interface Cut {
-  text: string;
-  /** Where it begins in the passage, in code points. */
-  start: number;
-}
-
-/** Return a passage from the beginning of the sentence of a mark on, or from some words before it.
+/** Return a passage from the sentence of a mark on, or from some words before it, and where it begins.
  *
  * The mark is in code points of the passage; without one the passage stays as it is.
  */
-export function cutAround(text: string, mark: readonly number[] | undefined): Cut {
+export function cutAround(text: string, mark: readonly number[] | undefined) {
   const [from = 0] = mark ?? [];
   if (from <= BEFORE) return { text, start: 0 };
   const offsets = new Offsets(text);

@@ -22,18 +22,7 @@ export interface Relation {
   isStated: boolean;
 }
 
-export interface Scene {
-  overview: Overview;
-  entities: readonly Entity[];
-  relations: readonly Relation[];
-  /** Entities that these were taken from. */
-  total: number;
-  coOccurrences: number;
-  /** The query that found the entities of a phrase; empty if they were found by name. */
-  statement: string;
-  /** The entities that others were merged into, by the id of these. */
-  merged: ReadonlyMap<string, string>;
-}
+export type Scene = ReturnType<Collection["scene"]>;
 
 /** A path that is drawn alone: its entities in their order. */
 export type Stations = readonly string[];
@@ -123,18 +112,21 @@ class Collection {
     });
   }
 
-  scene(overview: Overview, statement: string): Scene {
+  /** Return what was collected; the statement is the query that found it, if there was one. */
+  scene(overview: Overview, statement: string) {
     const relations = [...this.relations.values()];
     return {
       overview,
-      entities: [...this.entities.values()],
+      entities: [...this.entities.values()] as readonly Entity[],
       relations: relations.filter(
         ({ source, target }) => this.entities.has(source) && this.entities.has(target),
       ),
+      /** Entities that these were taken from. */
       total: Math.max(this.total, this.entities.size),
       coOccurrences: this.coOccurrences,
       statement,
-      merged: this.merged,
+      /** The entities that others were merged into, by the id of these. */
+      merged: this.merged as ReadonlyMap<string, string>,
     };
   }
 }

@@ -2,11 +2,6 @@
 const NAMES = /^(Names|核心名称)\s*[:：]/;
 const PHRASES = /^(Key phrases|关键词)\s*[:：]\s*/;
 
-export interface Summary {
-  paragraphs: string[];
-  phrases: string[];
-}
-
 /** Markdown's links and pictures, and the list of details behind a title. */
 const LINK = /!?\[([^\]]*)\]\([^)]*\)/g;
 const DETAILS = /\s*(?:\([^()]*[,;][^()]*\)|（[^（）]*[、；][^（）]*）)$/;
@@ -19,7 +14,7 @@ export function shortTitle(title: string): string {
 }
 
 /** Read a summary: its paragraphs, and its key phrases; names are left out, as the members say them. */
-export function readSummary(summary: string): Summary {
+export function readSummary(summary: string) {
   const lines = summary.split("\n").map((line) => line.trim());
   const kept = lines.filter((line) => line && !NAMES.test(line));
   const phrases = kept

@@ -19,18 +19,6 @@ export interface Query {
   sort: string;
 }
 
-export interface Listing {
-  total: number;
-  counts: Readonly<Record<string, number>>;
-  at: (index: number) => Entry | undefined;
-  /** Load these rows if they are not there. */
-  show: (first: number, end: number) => void;
-  error: Error | null;
-  /** Whether nothing has arrived yet. */
-  isFirst: boolean;
-  reload: () => void;
-}
-
 const PART = 100;
 const MOST_LISTED = 1_000;
 
@@ -41,7 +29,7 @@ interface Held {
 }
 
 /** Return the files that fit, which load again while a job finishes more of them. */
-export function useListing(workspace: string, query: Query): Listing {
+export function useListing(workspace: string, query: Query) {
   const turns = [revision.value, settled.value, renewal.value];
   const version = JSON.stringify([workspace, query, turns]);
   // All that came for a version; what is shown may still be that of the version before.
@@ -66,12 +54,14 @@ export function useListing(workspace: string, query: Query): Listing {
   return {
     total,
     counts,
-    at: (index) => parts.get(Math.floor(index / PART))?.[index % PART],
-    show: (first, end) => {
+    at: (index: number) => parts.get(Math.floor(index / PART))?.[index % PART],
+    /** Load these rows if they are not there. */
+    show: (first: number, end: number) => {
       const from = Math.floor(first / PART);
       setRange(numbersBetween(from, Math.max(from + 1, Math.ceil(end / PART))));
     },
     error: loaded.error,
+    /** Whether nothing has arrived yet. */
     isFirst: loaded.data === null && loaded.error === null,
     reload: loaded.reload,
   };
