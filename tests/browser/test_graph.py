@@ -108,6 +108,7 @@ def test_an_entity_has_facts_with_sentences_that_lead_to_their_place(visit):
 
 
 def test_a_double_click_adds_neighbours_and_the_keyboard_does_too(visit):
+    visit.visitor.require_chromium("a double click")
     page = open_map(visit, "?types=PLACE")
     before = read_shown(page)[0]
     x, y = place_of(page, "Skarrow Station")
@@ -245,6 +246,7 @@ def test_a_view_is_saved_with_its_filters_and_positions(visit):
     ],
 )
 def test_exports(visit, tmp_path, kind, start):
+    visit.visitor.require_chromium("a folder for downloads")
     page = open_map(visit)
     page.get_by_role("button", name="Export").click()
     with page.expect_download() as download:

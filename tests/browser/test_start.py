@@ -71,6 +71,7 @@ def test_tabs_agree(visitor):
     page.wait_for_url(re.compile("/ui/heron/ask$"))
     other.wait_for_url(re.compile("/ui/heron/ask$"))  # the only workspace is opened there, too
     visit.await_jobs("heron")
+    page.bring_to_front()
     page.get_by_role("button", name="Heron: rename the workspace").click()
     page.get_by_role("textbox", name="Rename the workspace").fill("Birds")
     page.keyboard.press("Enter")
