@@ -26,7 +26,7 @@ function kept(name, place = "localStorage") {
 const words = WORDS[(kept("knotwork.language") ?? navigator.language).slice(0, 2)] ?? WORDS.en;
 const main = document.querySelector("main");
 let spec;
-let key = kept("key", "sessionStorage") ?? kept("knotwork.key") ?? "";
+let key = kept("knotwork.key", "sessionStorage") ?? kept("knotwork.key") ?? "";
 
 function h(tag, given, ...children) {
   const node = Object.assign(document.createElement(tag), given);
@@ -185,7 +185,7 @@ function askForKey(reason) {
     event.preventDefault();
     key = field.value.trim();
     load();
-    sessionStorage.setItem("key", key);
+    sessionStorage.setItem("knotwork.key", key);
   };
   main.replaceChildren(h("h1", {}, "Knotwork API"), h("p", { role: "alert" }, reason), form);
   field.focus();
