@@ -158,7 +158,7 @@ class Visit:
         )
         main = self.page.get_by_role("main")
         main.dispatch_event("dragenter", {"dataTransfer": carried})
-        self.page.get_by_text("Drop to add the files").wait_for()
+        self.page.locator(".drop-cover").wait_for()
         main.dispatch_event("drop", {"dataTransfer": carried})
 
     def await_jobs(self, workspace: str) -> None:
