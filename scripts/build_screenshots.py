@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlencode
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
@@ -90,9 +91,9 @@ def ask(page: Page, language: str) -> None:
 
 def compare(page: Page, language: str) -> None:
     """Ask two retrievers side by side."""
-    ask(page, language)
-    page.goto(page.url.partition("&cite")[0] + "&vs=hybrid,graph")
-    page.locator("table.passages tr").nth(2).wait_for()
+    asked = urlencode({"q": QUESTION[language], "vs": "hybrid,graph"})
+    page.goto(f"{page.url.partition('?')[0]}?{asked}")
+    page.locator("main table tr").nth(2).wait_for()
 
 
 def open_report(page: Page, _language: str) -> None:
