@@ -37,7 +37,8 @@ _SAYS_NOTHING = frozenset(
         "final draft copy rev documents desktop folder folders archive whatsapp video audio voice "
         "version file files doc docs img dsc dscn "
         "dscf pxl vid mov photo "
-        "picture scan scanned screenshot screen shot download downloads export output data temp "
+        "picture scan scanned screenshot screen shot download downloads upload uploads "
+        "export output data temp "
         "tmp unnamed default info status todo profile content contents assets src inbox "
         "attachment attachments kopie entwurf bild foto scan dokument notiz notizen kontakt "
         "anhang brouillon copie 联系方式 资料 截图 扫描件 扫描 照片 图片 副本 最终版 草稿 笔记",

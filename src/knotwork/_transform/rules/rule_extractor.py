@@ -7,6 +7,7 @@ evidence that its chunks share.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
@@ -53,6 +54,7 @@ from knotwork._transform.rules.entity_names import (
 from knotwork._transform.rules.lexicon import (
     IDENTIFIER,
     STARTERS,
+    Definition,
     EnglishSentence,
     Occurrence,
     common_words,
@@ -176,10 +178,9 @@ class _ChunkReading:
                 span = Span(sentence.start + name.start, sentence.start + name.end)
                 self._add(name.form, span, sentence.text[name.start : name.end])
             self.sentences.append((sentence, kept))
-        for definition in self.reading.definitions:
-            if self.chunk.span.start <= definition.term.start < self.chunk.span.end:
-                self._add(definition.form, definition.term, definition.name)
-                self.defined[definition.form] = definition.text
+        for definition in self.reading.defined_in(self.chunk.span):
+            self._add(definition.form, definition.term, definition.name)
+            self.defined[definition.form] = definition.text
 
     def _add(self, form: str, span: Span, surface: str) -> None:
         spans = self.spans.setdefault(form, {})
@@ -269,9 +270,9 @@ class _ChunkReading:
             for item in links:
                 weights[item] += 1
                 spans.setdefault(item, Span(sentence.start, sentence.end))
-        for definition in self.reading.definitions:
+        for definition in self.reading.defined_as(self.defined):
             whole = normal_form(definition.whole)
-            if definition.form in self.defined and definition.form in shown and whole in shown:
+            if definition.form in shown and whole in shown:
                 relation = "option of" if definition.type == "OPTION" else "parameter of"
                 item = SentenceRelation(definition.form, relation, whole)
                 weights[item], spans[item] = 1, definition.term
@@ -342,6 +343,12 @@ class DocumentReading:
         self._terms = TermMatcher(self._known_terms(document))
         self._phrase_terms = TermMatcher(Term(phrase) for phrase in self.phrases)
         self.definitions = read_definitions(document)
+        # A log may define a term in each of its lines: no chunk goes through all of them.
+        found = enumerate(self.definitions)
+        self._defined_at = sorted((each.term.start, number) for number, each in found)
+        self._defined_as: dict[str, list[int]] = {}
+        for number, each in enumerate(self.definitions):
+            self._defined_as.setdefault(each.form, []).append(number)
         places = SentencePlaces(document, chunks)
         self._places = {
             span: places.of(s.text, span) for span, s in checked(self.sentences.items())
@@ -452,6 +459,16 @@ class DocumentReading:
         if self.title is not None and title_type(document.title):
             types[self.title.form] = title_type(document.title)
         return types
+
+    def defined_in(self, span: Span) -> list[Definition]:
+        """Return the definitions whose terms begin in a span, in the order of the document."""
+        first, end = (bisect_left(self._defined_at, (place,)) for place in (span.start, span.end))
+        return [self.definitions[n] for n in sorted(n for _, n in self._defined_at[first:end])]
+
+    def defined_as(self, forms: Iterable[str]) -> list[Definition]:
+        """Return the definitions of terms by their normal forms, in the order of the document."""
+        numbers = sorted(number for form in forms for number in self._defined_as[form])
+        return [self.definitions[number] for number in numbers]
 
     def _name_defined(self) -> None:
         for definition in self.definitions:
