@@ -76,8 +76,9 @@ def test_corrections_are_carried_to_another_index(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("rename", "Ada Lovelace"), "takes NAME NAME, got 1 texts"),
-        (("hide", "Ada Lovelace", "x"), "takes NAME, got 2 texts"),
+        (("rename", "Ada Lovelace"), "takes NAME NEW-NAME, 1 given"),
+        (("divide", "Ada Lovelace", "Ada"), "Add DOCUMENT..."),
+        (("hide", "Ada Lovelace", "x"), "takes NAME, 2 given"),
         (("burn", "Ada Lovelace"), "Unknown kind of correction"),
         (("hide", "Ada Lovelase"), "Did you mean `Ada Lovelace`?"),
     ],

@@ -29,6 +29,14 @@ _COLUMNS = {
     " 5": "{made}",
     " 6": "{note}",
 }
+_VALUES = {
+    "name": "NEW-NAME",
+    "other": "OTHER-NAME",
+    "type": "TYPE",
+    "relation": "RELATION",
+    "documents": "DOCUMENT...",
+}
+"""What the values of each field are called."""
 _WRITTEN = {kind: kind.replace("_", "-") for kind in (*CORRECTION_KINDS, SHOW)}
 
 
@@ -55,14 +63,18 @@ def correct(
         raise UnknownName("kind of correction", kind, kinds)
     needed = CORRECTION_KINDS.get(known, ())
     given: dict[str, Any] = dict(zip(needed, values, strict=False))
-    if "documents" in given:
-        given["documents"] = values[needed.index("documents") :]
-    elif len(values) != len(needed):
-        shown = "".join(f" {field.upper()}" for field in needed)
+    is_open = "documents" in needed
+    if len(values) < len(needed) or (len(values) > len(needed) and not is_open):
+        wanted = [_VALUES[field] for field in needed]
+        missing = wanted[len(values) :]
         raise ConfigError(
-            f"`graph correct {kind}` takes NAME{shown}, got {1 + len(values)} texts.",
-            fix="Put a name of several words into quotation marks.",
+            f"`graph correct {kind}` takes {' '.join(['NAME', *wanted])}, {1 + len(values)} given.",
+            fix=f"Add {' and '.join(missing)}."
+            if missing
+            else "Put a name of several words into quotation marks.",
         )
+    if is_open:
+        given["documents"] = values[needed.index("documents") :]
     graph = session.open_existing().graph
     _show(session, graph.correct(known, entity, author=author, **given))
 
