@@ -86,6 +86,7 @@ function keepInView(panel: HTMLElement | null): void {
   while (room?.parentElement && getComputedStyle(room).overflowX === "visible")
     room = room.parentElement;
   if (!panel || !room) return;
+  panel.style.translate = "";
   const shown = panel.getBoundingClientRect();
   const { left, width } = room.getBoundingClientRect();
   const missing = left + EDGE - shown.left;
