@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import json
 import re
-import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -25,7 +24,7 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
 from tests.browser.serving import run_server  # noqa: E402  found by the line above
-from tests.browser.watching import DESK, PHONE, Visitor  # noqa: E402
+from tests.browser.watching import DESK, PHONE, Visitor, find_program  # noqa: E402
 
 from knotwork.demo import open_sample  # noqa: E402
 
@@ -136,7 +135,7 @@ def main() -> None:
     names = parser.parse_args().names
     from playwright.sync_api import sync_playwright
 
-    found = next(filter(None, map(shutil.which, ("chromium", "google-chrome"))), None)
+    found = find_program()
     if found is None:
         sys.exit("Chromium is not there: install it, and fonts-noto-cjk for Chinese.")
     shots = [shot for shot in SHOTS_OF_PAGES if shot.name in names or not names]

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import re
-import shutil
 import sys
 import tempfile
 import time
@@ -28,11 +27,10 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
 from tests.browser.serving import run_server  # noqa: E402  found by the line above
-from tests.browser.watching import Visit, Visitor  # noqa: E402
+from tests.browser.watching import Visit, Visitor, find_program  # noqa: E402
 
 from knotwork.demo import open_sample  # noqa: E402
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 HEIGHTS = {1280: 800, 1920: 1080, 390: 844}
 LOCALES = {"en": "en-GB", "zh": "zh-CN"}
 QUESTIONS = {
@@ -113,12 +111,8 @@ def walk(visitor: Visitor, place: Path, *, language: str, width: int, colours: s
     page.keyboard.press("Enter")
     answers.nth(1).wait_for()
     way.reach("follow-up")
-    refresh = visitor.call("POST", f"/workspaces/{name}/communities/refresh", {})
-    page.wait_for_function(
-        """async at => (await (await fetch(at)).json()).data.finished""",
-        arg=f"/api/v1/workspaces/{name}/jobs/{refresh['id']}",
-        polling=500,
-    )
+    visitor.call("POST", f"/workspaces/{name}/communities/refresh", {})
+    visit.await_jobs(name)
     for view, path in VIEWS.items():
         visit.open(f"/{name}/{path}")
         way.look(view)
@@ -160,9 +154,9 @@ def main() -> None:
     parser.add_argument("--themes", nargs="+", choices=["light", "dark"], default=["light", "dark"])
     options = parser.parse_args()
     options.output.mkdir(parents=True, exist_ok=True)
-    found = next(filter(None, map(shutil.which, BROWSERS)), None)
+    found = find_program()
     if found is None:
-        sys.exit(f"None of {', '.join(BROWSERS)} is there: install Chromium.")
+        sys.exit("Chromium is not there: install it.")
     with sync_playwright() as started:
         browser = started.chromium.launch(executable_path=found)
         good = walk_all(browser, options)

@@ -6,19 +6,14 @@ Where one of them is not there, all tests here are skipped, and say why.
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterator
 
 import pytest
 from tests.browser.serving import fill_folder, run_server
-from tests.browser.watching import Visit, Visitor
+from tests.browser.watching import PROGRAMS, Visit, Visitor, find_program
 
 from knotwork._extensions.server.pages import BUILD_COMMAND, has_pages
 
-PROGRAMS = {
-    "chromium": ("chromium", "chromium-browser", "google-chrome"),
-    "firefox": ("firefox-esr", "firefox"),
-}
 OPTIONS = {
     "chromium": {"args": ["--disable-background-networking"]},
     # The Firefox of the system, by WebDriver BiDi. It does not set reduced motion for a page.
@@ -31,7 +26,7 @@ KIND = os.environ.get("TEST_BROWSER", "chromium")
 @pytest.fixture(scope="session")
 def browser():
     """The browser for all tests: Chromium, or what TEST_BROWSER names."""
-    found = next(filter(None, map(shutil.which, PROGRAMS[KIND])), None)
+    found = find_program(KIND)
     if found is None:
         pytest.skip(f"none of {', '.join(PROGRAMS[KIND])} is there")
     if not has_pages():

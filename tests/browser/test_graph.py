@@ -278,11 +278,25 @@ def test_an_index_without_communities_has_a_map(visit):
     find(page, "Oriane Keld")
 
 
+CORRECTIONS = f"/workspaces/{MEASURED_WORKSPACE}/corrections"
+
+
 def correct(page, item):
     """Choose a correction of the entity whose panel is open; return its dialog."""
     page.get_by_role("button", name="Correct", exact=True).click()
     page.get_by_role("button", name=item, exact=True).click()
     return page.get_by_role("dialog")
+
+
+def undo_all(page, dialog):
+    """Undo the corrections that a dialog lists, one by one; return how many there were."""
+    made = dialog.get_by_role("listitem").count()
+    for left in reversed(range(made)):
+        dialog.get_by_role("button", name="Undo").first.click()
+        page.wait_for_function(
+            "left => document.querySelectorAll('.corrections li').length === left", arg=left
+        )
+    return made
 
 
 def merge(page):
@@ -339,9 +353,8 @@ def unrelate(page):
     ],
 )
 def test_each_kind_of_correction_is_made_listed_and_undone(visit, make, listed):
-    address = f"/workspaces/{MEASURED_WORKSPACE}/corrections"
-    for left in visit.visitor.call("GET", address)["corrections"]:
-        visit.visitor.call("DELETE", f"{address}/{left['id']}")
+    for left in visit.visitor.call("GET", CORRECTIONS)["corrections"]:
+        visit.visitor.call("DELETE", f"{CORRECTIONS}/{left['id']}")
     page = visit.open(f"/{MEASURED_WORKSPACE}/graph")
     find(page, "Tarnby")
     make(page)
@@ -349,47 +362,33 @@ def test_each_kind_of_correction_is_made_listed_and_undone(visit, make, listed):
     dialog = page.get_by_role("dialog", name="Corrections")
     dialog.get_by_text(listed).wait_for()
     visit.check_access()
-    rows = dialog.get_by_role("listitem")
-    for left in reversed(range(rows.count())):
-        dialog.get_by_role("button", name="Undo").first.click()
-        page.wait_for_function(
-            "left => document.querySelectorAll('.corrections li').length === left", arg=left
-        )
-    assert visit.visitor.call("GET", address)["corrections"] == []
+    undo_all(page, dialog)
+    assert visit.visitor.call("GET", CORRECTIONS)["corrections"] == []
 
 
 def test_an_entity_is_corrected_and_each_correction_undone(visit):
-    address = f"/workspaces/{MEASURED_WORKSPACE}/corrections"
     page = visit.open(f"/{MEASURED_WORKSPACE}/graph")
     find(page, "Tarnby")
-    page.get_by_role("button", name="Correct", exact=True).click()
-    page.get_by_role("button", name="Rename", exact=True).click()
+    correct(page, "Rename")
     dialog = page.get_by_role("dialog", name="Rename Tarnby")
     dialog.get_by_label("Name").fill("Old Tarnby")
     visit.check_access()
     dialog.get_by_role("button", name="Rename").click()
     page.get_by_role("heading", level=2, name="Old Tarnby").wait_for()
-    page.get_by_role("button", name="Correct", exact=True).click()
-    page.get_by_role("button", name="Hide", exact=True).click()
+    correct(page, "Hide")
     page.get_by_role("heading", level=2, name="Old Tarnby").wait_for(state="detached")
     page.get_by_role("button", name="Corrections").click()
     listed = page.get_by_role("dialog", name="Corrections")
     listed.get_by_text("An entity of it is hidden.").wait_for()
     visit.check_access()
-    for left in (1, 0):
-        listed.get_by_role("button", name="Undo").first.click()
-        page.wait_for_function(
-            "left => document.querySelectorAll('.corrections li').length === left", arg=left
-        )
-    assert visit.visitor.call("GET", address)["corrections"] == []
+    assert undo_all(page, listed) == 2
+    assert visit.visitor.call("GET", CORRECTIONS)["corrections"] == []
 
 
 def test_a_name_with_two_meanings_is_divided_by_documents(visit):
-    address = f"/workspaces/{MEASURED_WORKSPACE}/corrections"
     page = visit.open(f"/{MEASURED_WORKSPACE}/graph")
     find(page, "Tarnby")
-    page.get_by_role("button", name="Correct", exact=True).click()
-    page.get_by_role("button", name="Split meanings…").click()
+    correct(page, "Split meanings…")
     dialog = page.get_by_role("dialog", name="Another meaning of Tarnby")
     save = dialog.get_by_role("button", name="Split meanings")
     dialog.get_by_label("Name").fill("Tarnby, ship")
@@ -398,7 +397,7 @@ def test_a_name_with_two_meanings_is_divided_by_documents(visit):
     visit.check_access()
     save.click()
     dialog.wait_for(state="detached")
-    (made,) = visit.visitor.call("GET", address)["corrections"]
+    (made,) = visit.visitor.call("GET", CORRECTIONS)["corrections"]
     assert (made["kind"], made["applied"], len(made["documents"])) == ("divide", True, 1)
     find(page, "Tarnby, ship")
     page.get_by_role("button", name="Corrections").click()

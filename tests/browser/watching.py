@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,12 +15,22 @@ import pytest
 
 API = "/api/v1"
 AXE = Path(__file__).parents[2] / "web" / "node_modules" / "axe-core" / "axe.min.js"
+PROGRAMS = {
+    "chromium": ("chromium", "chromium-browser", "google-chrome"),
+    "firefox": ("firefox-esr", "firefox"),
+}
+"""What a browser may be called on this machine."""
 PHONE = (360, 740)
 DESK = (1280, 800)
 WAIT_MS = 20_000
 
 _SERIOUS = ("serious", "critical")
 _NO_ACCOUNT = ("data:", "blob:", "about:")
+
+
+def find_program(kind: str = "chromium") -> str | None:
+    """Return the path of a browser of this machine; None without one."""
+    return next(filter(None, map(shutil.which, PROGRAMS[kind])), None)
 
 
 @dataclass

@@ -30,6 +30,13 @@ def open_private(path: Path, *, append: bool = False) -> BinaryIO:
     return os.fdopen(os.open(path, flags, FILE_MODE), "a+b" if append else "wb")
 
 
+def write_private(path: Path, content: bytes) -> None:
+    """Replace a file that only its owner can read; its folder is made. Raises OSError."""
+    make_private_folder(path.parent)
+    with replace_file(path, mode=FILE_MODE) as file:
+        file.write(content)
+
+
 class PrivateJson:
     """A JSON object in a file that only its owner can read. Not thread-safe."""
 
@@ -49,9 +56,8 @@ class PrivateJson:
 
     def write(self, value: Mapping[str, Any]) -> None:
         """Replace the object. Raises OSError."""
-        make_private_folder(self._path.parent)
-        with replace_file(self._path, mode=FILE_MODE) as file:
-            file.write(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
+        body = json.dumps(value, ensure_ascii=False)
+        write_private(self._path, body.encode("utf-8", "replace"))
 
 
 def place_name(path: Path) -> str:

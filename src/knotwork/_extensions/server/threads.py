@@ -17,10 +17,9 @@ from typing import Any
 
 from pydantic_core import to_jsonable_python
 
-from knotwork._durable_files import replace_file
 from knotwork._extensions.server.job_store import utc_now
 from knotwork._extensions.server.keys import AccessKey
-from knotwork._extensions.server.private_files import FILE_MODE, make_private_folder
+from knotwork._extensions.server.private_files import write_private
 from knotwork._extensions.server.workspaces import Workspace
 from knotwork._shapes.base import Json, fields_of
 from knotwork._shapes.results import ANSWER
@@ -139,9 +138,7 @@ class ThreadsOfKey:
         body = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines).encode()
         if len(stored.turns) > MOST_TURNS or len(body) > MOST_THREAD_BYTES:
             raise _too_long()
-        make_private_folder(self._folder)
-        with replace_file(self._path(stored.id), mode=FILE_MODE) as file:
-            file.write(body)
+        write_private(self._path(stored.id), body)
         return stored
 
     def _paths(self) -> list[Path]:

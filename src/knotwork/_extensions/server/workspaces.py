@@ -18,12 +18,11 @@ from itertools import chain, count
 from pathlib import Path
 
 from knotwork._config import Settings
-from knotwork._durable_files import replace_file
 from knotwork._extensions.filters.filtered_store import FilteredStore
 from knotwork._extensions.server.attention import Attention
 from knotwork._extensions.server.graph_map import MAP_SUFFIX, MapCache
 from knotwork._extensions.server.keys import WORKSPACE_NAME_RULE, is_workspace_name
-from knotwork._extensions.server.private_files import FILE_MODE, make_private_folder
+from knotwork._extensions.server.private_files import write_private
 from knotwork._knowledge_base import KnowledgeBase
 from knotwork._knowledge_base import open as open_index
 from knotwork._retrieval.filters import read_filter
@@ -97,7 +96,7 @@ _COMPANIONS = (
 _MOST_PARTS = 64
 """Parts of an index that are kept for the filters of keys."""
 
-LEAVING_S = 2.0
+_LEAVING_S = 2.0
 """How long a removal waits for requests to end: a closed page's stream takes a moment."""
 
 _NAME_CHARACTERS = 48
@@ -162,9 +161,7 @@ class Workspace:
     def rename(self, title: str) -> None:
         """Set the title. Raises InvalidRequest for one without a visible character."""
         shown = _shown_title(title)
-        make_private_folder(self.files)
-        with replace_file(self.files / TITLE_FILE, mode=FILE_MODE) as file:
-            file.write(shown.encode())
+        write_private(self.files / TITLE_FILE, shown.encode())
 
     @property
     def uploads(self) -> Path:
@@ -355,7 +352,7 @@ class Workspaces:
         """Delete a workspace with all its files. Raises NotFound, Conflict while it is in use."""
         self._check_change("removed")
         with self._left:
-            self._left.wait_for(lambda: not self._find(name).leases, timeout=LEAVING_S)
+            self._left.wait_for(lambda: not self._find(name).leases, timeout=_LEAVING_S)
             workspace = self._find(name)
             if workspace.leases or not workspace.writing.acquire(blocking=False):
                 raise Conflict(
