@@ -4,10 +4,10 @@
     python benchmarks/graph_answers/run.py --graph northwind --show
 
 An answer is right if all values of `answers` are printed and no other value of the same kind, such
-as another person. Of an answer with one value that has a headline or bold words, only these are
-read for other values. A count must be the first number. An answer of yes or no must begin with it;
-instead of "yes", the fact itself is right. A quarter of the questions has no answer in the graph:
-these are right if they are refused.
+as another person. Of a table, only the columns with the values are read for others; of an answer
+with one value that has a headline or bold words, only these. A count must be the first number. An
+answer of yes or no must begin with it; instead of "yes", the fact itself is right. A quarter of the
+questions has no answer in the graph: these are right if they are refused.
 
 Northwind and the triples of the articles are beside this script, the other graphs in the folder of
 `--data`. `--check` compares the answers in `questions.jsonl` with the rows of the statements there,
@@ -60,14 +60,24 @@ def find_values(text: str, values: Collection[str]) -> set[str]:
     return set(re.findall("|".join(forms), text)) if forms else set()
 
 
+def read_table(text: str, values: set[str]) -> str:
+    """Return the cells of those columns of a table in Markdown that have one of the values."""
+    lines = [line.strip().strip("|") for line in text.splitlines() if line.startswith("|")]
+    rows = [[fold(cell) for cell in line.split("|")] for line in lines[2:]]
+    columns = [column for column in zip(*rows, strict=False) if not values.isdisjoint(column)]
+    return " | ".join(cell for column in columns for cell in column)
+
+
 def is_right(row: Row, answer: Answer, values: Mapping[str, Collection[str]]) -> bool:
     """Return True if an answer prints what is wanted, and no other value of its kind."""
     if not row["answers"] or not answer.answered:
         return not row["answers"] and not answer.answered
     asked, text, of = fold(row["question"]), fold(answer.text), row["of"]
     wanted = [[fold(value) for value in group] for group in row["answers"]]
-    lead = fold(answer.short or " ".join(_EMPHASIS.findall(answer.text)))
-    lead = lead if lead and len(wanted) == 1 else text
+    lead = read_table(answer.text, {value for group in wanted for value in group})
+    if len(wanted) == 1 and not lead:
+        lead = fold(answer.short or " ".join(_EMPHASIS.findall(answer.text)))
+    lead = lead or text
     if of == "yes/no":
         if wanted == [["no"]]:
             return bool(_NO.match(text))

@@ -49,6 +49,13 @@ def test_a_name_of_the_question_may_be_printed_and_a_headline_is_read_alone():
     assert not judge([["Ann Lee"]], "**Bo Chen** met Ann Lee.")
 
 
+def test_of_a_table_only_the_columns_with_the_values_are_read_for_others():
+    table = "| who | with |\n| --- | --- |\n| Ann Lee [1] | Ann |\n| Bo Chen [2] | Ann |"
+    assert judge([["Ann Lee"], ["Bo Chen"]], table)
+    assert not judge([["Ann Lee"]], table)
+    assert not judge([["Ann Lee"], ["Bo Chen"], ["Apollo 13"]], table)
+
+
 def test_the_first_number_counts_and_those_in_names_do_not():
     assert judge([["2"]], "Apollo 13 has 2 [1]", of="number")
     assert not judge([["2"]], "Of 13, there are 2", of="number")
