@@ -1,8 +1,4 @@
-/** Words in traditional characters, made of the simplified ones by the build: `traditional.ts`. */
-
-declare module "*.ts?traditional" {
-  export const zh: import("./index").Messages;
-}
+/** Texts in traditional characters, made of the simplified ones by the build: `traditional.ts`. */
 
 declare module "*.json?traditional" {
   const catalogue: Readonly<Record<string, string>>;

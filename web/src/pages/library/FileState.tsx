@@ -3,6 +3,15 @@ import { duration, percent, t } from "../../i18n";
 import { type Progress, progress } from "../../state/jobs";
 import { type Entry, fileName, stateOf, titleOf } from "./listing";
 
+export const FILE_STATES = {
+  ready: "Ready",
+  reading: "Reading",
+  waiting: "Waiting",
+  idle: "Not read yet",
+  attention: "Needs attention",
+  dismissed: "Not read",
+} as const;
+
 const ICONS: Record<ReturnType<typeof stateOf>, IconName> = {
   ready: "check",
   reading: "play",
@@ -31,18 +40,18 @@ export function FileState({ entry, isShort = false }: { entry: Entry; isShort?: 
 
 /** Return how a file is doing. */
 export function sayState(entry: Entry): string {
-  const words = t.value.library.files;
   const state = stateOf(entry);
-  if (state !== "reading") return words.states[state];
-  return (progress.value && sayPart(progress.value)) || words.states.reading;
+  if (state !== "reading") return t(FILE_STATES[state]);
+  return (progress.value && sayPart(progress.value)) || t("Reading");
 }
 
 /** Return how much of the file in progress was read, or nothing if that is not known. */
 export function sayPart({ uri, part, parts, share }: Progress): string {
-  const words = t.value.library.files;
-  if (parts > 0 && SOUND.test(uri)) return words.readingTo(duration(part), duration(parts));
-  if (parts > 0) return words.readingPage(Math.min(part + 1, parts), parts);
-  return share > 0 ? words.readingShare(percent(share)) : "";
+  if (parts > 0 && SOUND.test(uri))
+    return t("Reading {time} of {total}", { time: duration(part), total: duration(parts) });
+  if (parts > 0)
+    return t("Reading page {page} of {pages}", { page: Math.min(part + 1, parts), pages: parts });
+  return share > 0 ? t("{share} read", { share: percent(share) }) : "";
 }
 
 interface FileTitleProps {

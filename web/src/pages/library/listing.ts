@@ -9,6 +9,18 @@ import { currentJob, progress, settled } from "../../state/jobs";
 import { useLoaded } from "../../state/loading";
 import { revision } from "../../state/workspaces";
 
+/** What the details of a file are called. */
+export const COLUMN_NAMES = {
+  state: "State",
+  title: "Title",
+  pages: "Pages",
+  chunks: "Passages",
+  date: "Date",
+  author: "Author",
+  tags: "Tags",
+  size: "Size",
+} as const;
+
 export type Entry = Shapes["DocumentShape"];
 export type State = Entry["state"] | "any" | "attention";
 
