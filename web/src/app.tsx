@@ -54,6 +54,7 @@ const LOADS = {
   evaluation: () => import("./pages/evaluation/EvaluationPage"),
   documents: () => import("./pages/documents/DocumentsPage"),
   start: () => import("./pages/start/StartPage"),
+  components: () => import("./pages/components/ComponentsPage"),
 } satisfies Record<string, Load>;
 
 type Opened = "" | "palette" | "help" | "settings";
@@ -130,7 +131,8 @@ function View() {
   const here = workspace.value;
   const name = page.value;
   const isThere = current.value !== null;
-  const first = known && !asked("new") ? firstWorkspace(known) : "";
+  const isShowcase = !here && asked("components") === "1";
+  const first = known && !isShowcase && !asked("new") ? firstWorkspace(known) : "";
   const isFresh = useFresh();
   useEffect(() => {
     if (!here && first) go(addressOf(first, "ask"), { replace: true });
@@ -145,7 +147,7 @@ function View() {
   }
   if (!isThere && here) return <NoWorkspace name={here} first={first} />;
   if (first && !here) return null;
-  const shown = isFresh || !here ? "start" : name;
+  const shown = isShowcase ? "components" : isFresh || !here ? "start" : name;
   return <Page key={`${here}/${shown}`} load={LOADS[shown]} />;
 }
 

@@ -52,9 +52,13 @@ export async function call<M extends Method, R extends Route<M>>(
   for (const [name, values] of Object.entries(query ?? {}))
     for (const value of [values].flat()) if (value != null) search.append(name, String(value));
   const url = new URL(`${path}?${search}`.replace(/\?$/, ""), location.origin);
-  const headers = body === undefined ? {} : { "Content-Type": "application/json" };
-  const sent = { method: method.toUpperCase(), body: JSON.stringify(body) ?? null, headers };
-  const response = await send(new Request(url, { ...sent, signal: signal ?? null }));
+  const sent: RequestInit = { method: method.toUpperCase(), signal: signal ?? null };
+  if (body instanceof FormData) sent.body = body;
+  else if (body !== undefined) {
+    sent.body = JSON.stringify(body);
+    sent.headers = { "Content-Type": "application/json" };
+  }
+  const response = await send(new Request(url, sent));
   const reply: { data: Data<Operation<M, R>> } = await response.json();
   return reply.data;
 }

@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import { SearchField } from "../../components/Fields";
 import { sayType, TypeIcon } from "../../components/graph/types";
 import { More, Section } from "../../components/Section";
-import { SortHead, TableBox } from "../../components/TableBox";
+import { Table } from "../../components/Table";
 import { count, t } from "../../i18n";
 import { EntityLink } from "./EntityPanel";
 import type { Entity, Relation, Scene } from "./scene";
@@ -114,34 +114,20 @@ function Rows<Item>({ title, items, sought, keyOf, columns }: RowsProps<Item>) {
       title={title}
       note={t("{shown} of {total}", { shown: found.length, total: items.length })}
     >
-      <TableBox label={title}>
-        <table aria-label={title}>
-          <thead>
-            <tr>
-              {columns.map((each, index) => (
-                <SortHead
-                  key={each.head}
-                  label={each.head}
-                  class={isNumber(each) ? "number" : ""}
-                  order={by === index ? (isBackward ? "descending" : "ascending") : "none"}
-                  onSort={() => setOrder([index, by === index && !isBackward])}
-                />
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {found.slice(0, shown).map((item) => (
-              <tr key={keyOf(item)}>
-                {columns.map((each) => (
-                  <td key={each.head} class={isNumber(each) ? "number" : ""}>
-                    {each.cell?.(item) ?? numbered(each.value(item))}
-                  </td>
-                ))}
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </TableBox>
+      <Table
+        label={title}
+        items={found.slice(0, shown)}
+        keyOf={keyOf}
+        columns={columns.map((each, index) => ({
+          head: each.head,
+          cell: (item: Item) => each.cell?.(item) ?? numbered(each.value(item)),
+          class: isNumber(each) ? "number" : "",
+          sort: {
+            order: by === index ? (isBackward ? "descending" : "ascending") : "none",
+            onSort: () => setOrder([index, by === index && !isBackward]),
+          },
+        }))}
+      />
       {shown < found.length && <More onMore={() => setShown(shown + 4 * STEP)} />}
     </Section>
   );

@@ -5,7 +5,7 @@ import { TextField } from "../../components/Fields";
 import { type Texts, t, textOf } from "../../i18n";
 import { call } from "../../state/calls";
 import { revision } from "../../state/workspaces";
-import { COLUMN_NAMES, type Entry, fileName } from "./listing";
+import { COLUMNS, type Entry, fileName } from "./listing";
 
 const HINTS: Texts = { date: "2024-05-31", tags: "pay, travel" };
 
@@ -55,7 +55,7 @@ export function EditRow({ entry, onEnd }: { entry: Entry; onEnd: () => void }) {
       {FIELDS.map((name) => (
         <TextField
           key={name}
-          label={t(COLUMN_NAMES[name])}
+          label={t(COLUMNS[name][0])}
           value={values[name]}
           maxLength={500}
           placeholder={textOf(HINTS, name, "")}

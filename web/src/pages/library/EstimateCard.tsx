@@ -22,15 +22,12 @@ type Tier = (typeof TIERS)[number];
 
 interface Range {
   low: number;
-  expected: number;
   high: number;
 }
 
 /** The server's estimate of a run: tokens as ranges, money as text or none. */
 interface Estimate {
-  documents: number;
   chunks: number;
-  text_tokens: number;
   /** Passages that the model was asked before: they cost nothing more. */
   kept: number;
   /** Passages that were asked for the estimate, and what that took. */
@@ -40,8 +37,7 @@ interface Estimate {
     calls: number;
     input_tokens: Range;
     output_tokens: Range;
-    money: { low: string; expected: string; high: string } | null;
-    without_price: string[];
+    money: { low: string; high: string } | null;
   };
 }
 

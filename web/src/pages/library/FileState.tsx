@@ -1,25 +1,17 @@
-import { Icon, type IconName } from "../../components/Icon";
+import { Icon } from "../../components/Icon";
 import { duration, percent, t } from "../../i18n";
 import { type Progress, progress } from "../../state/jobs";
 import { type Entry, fileName, stateOf, titleOf } from "./listing";
 
+/** How a file can be doing, each with its icon. */
 export const FILE_STATES = {
-  ready: "Ready",
-  reading: "Reading",
-  waiting: "Waiting",
-  idle: "Not read yet",
-  attention: "Needs attention",
-  dismissed: "Not read",
+  ready: ["Ready", "check"],
+  reading: ["Reading", "play"],
+  waiting: ["Waiting", "history"],
+  idle: ["Not read yet", "minus"],
+  attention: ["Needs attention", "warning"],
+  dismissed: ["Not read", "none"],
 } as const;
-
-const ICONS: Record<ReturnType<typeof stateOf>, IconName> = {
-  ready: "check",
-  reading: "play",
-  waiting: "history",
-  idle: "minus",
-  attention: "warning",
-  dismissed: "none",
-};
 const SOUND = /\.(mp3|wav|m4a|flac|ogg|opus|aac|wma|mp4|webm|mkv|mov)$/i;
 
 /** How a file is doing, in words: while it is read, how many of its pages were. */
@@ -31,7 +23,7 @@ export function FileState({ entry, isShort = false }: { entry: Entry; isShort?: 
       {state === "reading" ? (
         <span class="spinner" aria-hidden="true" />
       ) : (
-        <Icon name={ICONS[state]} size={14} />
+        <Icon name={FILE_STATES[state][1]} size={14} />
       )}
       <span class={isShort && state !== "reading" ? "only-spoken" : "clip"}>{words}</span>
     </span>
@@ -41,7 +33,7 @@ export function FileState({ entry, isShort = false }: { entry: Entry; isShort?: 
 /** Return how a file is doing. */
 export function sayState(entry: Entry): string {
   const state = stateOf(entry);
-  if (state !== "reading") return t(FILE_STATES[state]);
+  if (state !== "reading") return t(FILE_STATES[state][0]);
   return (progress.value && sayPart(progress.value)) || t("Reading");
 }
 

@@ -14,7 +14,7 @@ import { EditRow } from "./EditRow";
 import { FILE_STATES, FileState, FileTitle } from "./FileState";
 import { RemoveButton, readAgain } from "./fileActions";
 import {
-  COLUMN_NAMES,
+  COLUMNS,
   type Entry,
   fileName,
   listAll,
@@ -27,17 +27,6 @@ import {
 const ROW_PIXELS = 52;
 const PAUSE_MS = 250;
 const STATES = ["any", "ready", "waiting", "attention"] as const;
-/** Columns, and how wide they are. */
-const COLUMNS = {
-  title: "auto",
-  state: "142px",
-  pages: "60px",
-  chunks: "84px",
-  date: "106px",
-  author: "11%",
-  tags: "11%",
-  size: "76px",
-};
 type ColumnName = keyof typeof COLUMNS;
 const NUMBERS = new Set<string>(["pages", "chunks", "size"]);
 
@@ -95,7 +84,7 @@ export function FileTable() {
           say={(name) =>
             name === "any"
               ? t("All")
-              : `${t(FILE_STATES[name])} ${count(files.counts[name] ?? 0)}`.replace(/ 0$/, "")
+              : `${t(FILE_STATES[name][0])} ${count(files.counts[name] ?? 0)}`.replace(/ 0$/, "")
           }
           chosen={query.state as (typeof STATES)[number]}
           onChange={(name) => setQuery({ state: name === "any" ? null : name })}
@@ -162,9 +151,9 @@ function Column({ name, sort }: { name: ColumnName; sort: string }) {
   const other = isDown ? name : `-${name}`;
   return (
     <SortHead
-      label={t(COLUMN_NAMES[name])}
+      label={t(COLUMNS[name][0])}
       class={`${name} ${NUMBERS.has(name) ? "number" : ""}`}
-      width={COLUMNS[name]}
+      width={COLUMNS[name][1]}
       order={isSorted ? (isDown ? "descending" : "ascending") : "none"}
       onSort={() => setQuery({ sort: isSorted ? other : first })}
     />

@@ -9,16 +9,16 @@ import { currentJob, progress, settled } from "../../state/jobs";
 import { useLoaded } from "../../state/loading";
 import { revision } from "../../state/workspaces";
 
-/** What the details of a file are called. */
-export const COLUMN_NAMES = {
-  state: "State",
-  title: "Title",
-  pages: "Pages",
-  chunks: "Passages",
-  date: "Date",
-  author: "Author",
-  tags: "Tags",
-  size: "Size",
+/** The columns of files, and how wide each is. */
+export const COLUMNS = {
+  title: ["Title", "auto"],
+  state: ["State", "142px"],
+  pages: ["Pages", "60px"],
+  chunks: ["Passages", "84px"],
+  date: ["Date", "106px"],
+  author: ["Author", "11%"],
+  tags: ["Tags", "11%"],
+  size: ["Size", "76px"],
 } as const;
 
 export type Entry = Shapes["DocumentShape"];
