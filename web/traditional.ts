@@ -158,7 +158,7 @@ export function toTraditional(text: string): string {
 
 const MARK = "?traditional";
 
-/** Lets `import("./zh.json?traditional")` load texts in traditional characters. */
+/** Lets `import("../../zh.json?traditional")` load texts in traditional characters. */
 export function traditional(): Plugin {
   return {
     name: "traditional",

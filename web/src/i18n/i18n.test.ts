@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from "vitest";
+import catalogue from "../../zh.json";
 import { t, textOf, translations } from ".";
-import zh from "./zh.json";
 
 const SOURCES = Object.values(
   import.meta.glob<string>(["../**/*.{ts,tsx}", "!../**/*.test.ts"], {
@@ -9,6 +9,8 @@ const SOURCES = Object.values(
     eager: true,
   }),
 ).join("\n");
+
+const zh = catalogue.pages;
 
 const holes = (text: string) => new Set(text.match(/(?<=\{)\w+/g) ?? []);
 

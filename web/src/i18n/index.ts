@@ -1,13 +1,13 @@
 /** The texts of the pages, in the language that is preferred, and how values are written in it. */
 
 import { computed, effect, signal } from "@preact/signals";
+import type zh from "../../zh.json";
 import { SOON_S } from "../state/pace";
 import { type Language, language } from "../state/preferences";
 import { type Catalogue, setCatalogue } from "./say";
-import type zh from "./zh.json";
 
 /** A text as the code has it, in English. `zh.json` translates each: one without is a type error. */
-export type Text = keyof typeof zh;
+export type Text = keyof typeof zh.pages;
 /** Texts by code, none of which has parameters. */
 export type Texts = Readonly<Record<string, Exclude<Text, `${string}{${string}`>>>;
 
@@ -44,20 +44,21 @@ export function textOf(texts: Texts, code: string, otherwise = code): string {
   return text ? t(text) : otherwise;
 }
 
+type Words = Record<"pages" | "server", Catalogue>;
+
 /** Translations of the texts of the pages, and of the server's messages. */
-const WORDS: Record<Language, () => Promise<{ default: Catalogue }[]>> = {
-  en: async () => [],
-  zh: () => Promise.all([import("./zh.json"), import("../../server.zh.json")]),
-  "zh-TW": () =>
-    Promise.all([import("./zh.json?traditional"), import("../../server.zh.json?traditional")]),
+const WORDS: Record<Language, () => Promise<{ default: Words }>> = {
+  en: async () => ({ default: { pages: {}, server: {} } }),
+  zh: () => import("../../zh.json"),
+  "zh-TW": () => import("../../zh.json?traditional"),
 };
 
 /** Load the words of a language. */
 export async function loadWords(of: Language): Promise<void> {
-  const [pages, server] = await WORDS[of]();
+  const { pages, server } = (await WORDS[of]()).default;
   if (language.value !== of) return;
-  translations.value = pages?.default ?? {};
-  setCatalogue(server?.default ?? {});
+  translations.value = pages;
+  setCatalogue(server);
 }
 
 /** Use the language that is preferred, from now on; wait for its words before the first page. */
