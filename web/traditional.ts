@@ -158,18 +158,15 @@ export function toTraditional(text: string): string {
 
 const MARK = "?traditional";
 
-/** Lets `import("./zh.ts?traditional")` load a module with its texts in traditional characters. */
+/** Lets `import("../../zh.json?traditional")` load texts in traditional characters. */
 export function traditional(): Plugin {
   return {
     name: "traditional",
     enforce: "pre",
     async load(id) {
       if (!id.endsWith(MARK)) return null;
-      const path = id.slice(0, -MARK.length);
-      const text = toTraditional(await readFile(path, "utf-8"));
-      return path.endsWith(".json")
-        ? { code: `export default ${text}`, moduleType: "js" }
-        : { code: text, moduleType: "ts" };
+      const text = await readFile(id.slice(0, -MARK.length), "utf-8");
+      return { code: `export default ${toTraditional(text)}`, moduleType: "js" };
     },
   };
 }

@@ -7,6 +7,8 @@ const server = { target: process.env.KNOTWORK_URL ?? "http://127.0.0.1:8321", ch
 export default defineConfig({
   base: "/ui/",
   plugins: [traditional()],
+  // Texts are looked up by name: one export for each would double them.
+  json: { namedExports: false },
   build: {
     outDir: "../src/knotwork/_extensions/server/web",
     emptyOutDir: true,

@@ -4,6 +4,7 @@ import { Button, IconButton } from "./components/Button";
 import { Empty } from "./components/Empty";
 import { ErrorBoundary } from "./components/ErrorBoundary";
 import { ErrorState } from "./components/ErrorState";
+import { PRODUCT } from "./components/PageHead";
 import { Skeleton } from "./components/Progress";
 import { Banner } from "./components/shell/Banner";
 import { Drop } from "./components/shell/Drop";
@@ -22,7 +23,17 @@ import { useSpoken } from "./state/announcements";
 import { useCall } from "./state/calls";
 import { jobs } from "./state/jobs";
 import { useShortcuts } from "./state/keys";
-import { addressOf, asked, go, linkTo, PAGES, page, place, workspace } from "./state/location";
+import {
+  addressOf,
+  asked,
+  go,
+  linkTo,
+  PAGE_TITLES,
+  PAGES,
+  page,
+  place,
+  workspace,
+} from "./state/location";
 import { useModule } from "./state/modules";
 import {
   current,
@@ -43,6 +54,7 @@ const LOADS = {
   evaluation: () => import("./pages/evaluation/EvaluationPage"),
   documents: () => import("./pages/documents/DocumentsPage"),
   start: () => import("./pages/start/StartPage"),
+  components: () => import("./pages/components/ComponentsPage"),
 } satisfies Record<string, Load>;
 
 type Opened = "" | "palette" | "help" | "settings";
@@ -50,37 +62,36 @@ type Opened = "" | "palette" | "help" | "settings";
 /** The frame around every page, and the page. */
 export function App() {
   const [opened, setOpened] = useState<Opened>("");
-  const words = t.value.shell;
   const open = (what: Opened) => () => setOpened(what);
   const close = open("");
   useShortcuts([
-    { keys: "Mod+k", label: words.palette, run: open("palette") },
-    { keys: "?", label: words.keys, run: open("help") },
+    { keys: "Mod+k", label: t("Find anything"), run: open("palette") },
+    { keys: "?", label: t("Keyboard shortcuts"), run: open("help") },
     ...PAGES.map((name) => ({
       keys: `g ${name[0]}`,
-      label: words.goTo(t.value.pages[name]),
+      label: t("Go to {page}", { page: t(PAGE_TITLES[name]) }),
       run: () => go(linkTo(name)),
     })),
   ]);
   return (
     <div class="shell">
       <a class="raised skip" href="#main">
-        {words.skip}
+        {t("Skip to the content")}
       </a>
       <aside class="rail">
         <div class="stack rail-head">
-          <a class="row brand" href="/ui/" aria-label={words.product}>
+          <a class="row brand" href="/ui/" aria-label={PRODUCT}>
             <img src={`${import.meta.env.BASE_URL}icon.svg`} width={22} height={22} alt="" />
-            <span>{words.product}</span>
+            <span>{PRODUCT}</span>
           </a>
           {workspaces.value?.length !== 0 && <Switcher />}
           <button
             type="button"
             class="row between seek"
             onClick={open("palette")}
-            title={words.palette}
+            title={t("Find anything")}
           >
-            <span>{words.seek}</span>
+            <span>{t("Search…")}</span>
             <kbd>Ctrl K</kbd>
           </button>
         </div>
@@ -90,10 +101,10 @@ export function App() {
           <IconButton
             icon="search"
             class="seek-small"
-            label={words.palette}
+            label={t("Find anything")}
             onClick={open("palette")}
           />
-          <IconButton icon="settings" label={words.settings} onClick={open("settings")} />
+          <IconButton icon="settings" label={t("Settings")} onClick={open("settings")} />
         </div>
       </aside>
       <Banner />
@@ -120,13 +131,14 @@ function View() {
   const here = workspace.value;
   const name = page.value;
   const isThere = current.value !== null;
-  const first = known && !asked("new") ? firstWorkspace(known) : "";
+  const isShowcase = !here && asked("components") === "1";
+  const first = known && !isShowcase && !asked("new") ? firstWorkspace(known) : "";
   const isFresh = useFresh();
   useEffect(() => {
     if (!here && first) go(addressOf(first, "ask"), { replace: true });
     if (isThere) rememberWorkspace(here);
   }, [here, first, isThere]);
-  useSpoken(t.value.pages[name]);
+  useSpoken(t(PAGE_TITLES[name]));
   if (!known) {
     if (isLocked.value) return null;
     const error = workspacesError.value;
@@ -135,7 +147,7 @@ function View() {
   }
   if (!isThere && here) return <NoWorkspace name={here} first={first} />;
   if (first && !here) return null;
-  const shown = isFresh || !here ? "start" : name;
+  const shown = isShowcase ? "components" : isFresh || !here ? "start" : name;
   return <Page key={`${here}/${shown}`} load={LOADS[shown]} />;
 }
 
@@ -161,23 +173,22 @@ function useFresh(): boolean {
 }
 
 function NoWorkspace({ name, first }: { name: string; first: string }) {
-  const words = t.value.shell;
   const known = workspaces.value?.find((each) => each.name === first);
   return (
     <>
-      <h1 class="only-spoken">{words.product}</h1>
+      <h1 class="only-spoken">{PRODUCT}</h1>
       <Empty
         icon="none"
-        title={words.notThere(name)}
+        title={t("Workspace “{name}” not found", { name })}
         actions={
           <Button
-            label={known ? words.openInstead(known.title) : words.toStart}
+            label={known ? t("Open {name}", { name: known.title }) : t("Go to the start page")}
             kind="main"
             onClick={() => go(first ? addressOf(first, "ask") : "/ui/")}
           />
         }
       >
-        <p>{words.notThereFix}</p>
+        <p>{t("It was removed, or your key has no access to it.")}</p>
       </Empty>
     </>
   );

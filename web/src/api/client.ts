@@ -1,9 +1,8 @@
-/** The server's interface: typed by its own description, its errors as they are meant. */
+/** Requests to the server, and its errors as they are meant. */
 
-import createClient from "openapi-fetch";
 import { accessKey, noteLocked } from "../state/access";
 import { noteAway } from "../state/connection";
-import type { components, paths } from "./schema";
+import type { components } from "./schema";
 
 export type Shapes = components["schemas"];
 
@@ -47,7 +46,7 @@ const MOST_CHARACTERS = 500_000;
 /** What was read last, by key and address: it stays readable while the server is away. */
 const kept = new Map<string, string>();
 
-/** Send a request. Throws ApiError where no answer comes, and what an abort throws. */
+/** Send a request. Throws ApiError if no answer comes or it reports an error, and what an abort throws. */
 export async function send(request: Request): Promise<Response> {
   const key = accessKey.value;
   const name = request.method === "GET" ? `${key}\n${request.url}` : "";
@@ -65,6 +64,7 @@ export async function send(request: Request): Promise<Response> {
   if (response.status === 401) noteLocked(key);
   if (name && response.ok && response.headers.get("Content-Type") === JSON_TYPE)
     void keepReply(name, response.clone());
+  if (!response.ok) throw errorOf(response, await response.json().catch(() => null));
   return response;
 }
 
@@ -74,8 +74,6 @@ async function keepReply(name: string, response: Response): Promise<void> {
   if (text && text.length <= MOST_CHARACTERS) kept.set(name, text);
   for (const old of [...kept.keys()].slice(0, -MOST_KEPT)) kept.delete(old);
 }
-
-export const api = createClient<paths>({ fetch: send });
 
 /** Return whether an error ends when the server is back or a key is given. */
 export function isWaiting(error: unknown): boolean {
@@ -106,19 +104,6 @@ function isReported(body: unknown): body is Reported {
 
 function isObject(value: unknown): value is object {
   return typeof value === "object" && value !== null;
-}
-
-interface Reply<T> {
-  data?: { data: T; request_id: string };
-  error?: unknown;
-  response: Response;
-}
-
-/** Return the data of a response. Throws ApiError. */
-export async function take<T>(call: Promise<Reply<T>>): Promise<T> {
-  const { data, error, response } = await call;
-  if (data === undefined) throw errorOf(response, error);
-  return data.data;
 }
 
 /** Return whether a request was aborted on purpose: nothing to report. */

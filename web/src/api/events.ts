@@ -2,7 +2,7 @@
 
 import { createParser, type EventSourceMessage } from "eventsource-parser";
 import { renewed } from "../state/connection";
-import { ApiError, errorOf, isAborted, isWaiting, send, unreachable } from "./client";
+import { ApiError, isAborted, isWaiting, send, unreachable } from "./client";
 
 export interface ServerEvent {
   name: string;
@@ -39,11 +39,8 @@ export async function* readEvents(body: ReadableStream<Uint8Array>): AsyncGenera
 
 /** Send a request and yield the events of its response. Throws ApiError. */
 export async function* streamEvents(request: Request): AsyncGenerator<ServerEvent> {
-  const response = await send(request);
-  if (!response.ok || response.body === null) {
-    throw errorOf(response, await response.json().catch(() => null));
-  }
-  yield* readEvents(response.body);
+  const { body } = await send(request);
+  if (body) yield* readEvents(body);
 }
 
 export interface Following {

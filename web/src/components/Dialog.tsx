@@ -45,7 +45,7 @@ export function Dialog(props: DialogProps) {
         {!isBare && (
           <header class="row between">
             <h2>{title}</h2>
-            <IconButton icon="close" label={t.value.common.close} onClick={onClose} />
+            <IconButton icon="close" label={t("Close")} onClick={onClose} />
           </header>
         )}
         {children}
@@ -68,7 +68,7 @@ export function Confirm(props: ConfirmProps) {
   const { onClose } = dialog;
   const actions = (
     <>
-      <Button label={t.value.common.cancel} kind="quiet" onClick={onClose} />
+      <Button label={t("Cancel")} kind="quiet" onClick={onClose} />
       <Button
         label={action}
         kind={kind}

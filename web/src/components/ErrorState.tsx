@@ -15,19 +15,18 @@ export function tellError(error: unknown): string {
 }
 
 function messageOf(error: unknown): string {
-  const { errors, access } = t.value;
   if (!(error instanceof ApiError)) return error instanceof Error ? error.message : String(error);
-  if (error.code === UNREACHABLE) return errors.unreachable;
-  if (error.status === 401) return access.title;
+  if (error.code === UNREACHABLE) return t("The server could not be reached.");
+  if (error.status === 401) return t("Access key required");
   const { code, message } = error;
-  if (!message) return errors.cut;
+  if (!message) return t("The connection ended before the answer was complete.");
   // Where a message has no translation, what its code means.
   return translate(message) ?? translate(`#${code}`) ?? say(message);
 }
 
 function fixOf(error: unknown): string {
   if (!(error instanceof ApiError) || error.status === 401) return "";
-  return error.code === UNREACHABLE ? t.value.errors.unreachableFix : say(error.fix);
+  return error.code === UNREACHABLE ? t("Nothing was changed. Try again.") : say(error.fix);
 }
 
 /** The cards of the page, oldest first: what several parts report is shown once. */
@@ -69,12 +68,10 @@ export function ErrorState({ error, retry }: { error: unknown; retry?: () => voi
         {fix && <p class="muted">{fix}</p>}
         {requestId && (
           <p class="faint small">
-            {t.value.errors.request} <code>{requestId}</code>
+            {t("Request")} <code>{requestId}</code>
           </p>
         )}
-        {retry && (
-          <Button label={t.value.common.retry} icon="refresh" class="fold" onClick={again} />
-        )}
+        {retry && <Button label={t("Try again")} icon="refresh" class="fold" onClick={again} />}
       </div>
     </div>
   );

@@ -2,7 +2,7 @@ import type { IconNode } from "lucide";
 import * as drawings from "lucide";
 import { h } from "preact";
 
-const ICONS = {
+export const ICONS = {
   activity: drawings.Activity,
   ask: drawings.MessageCircleQuestionMark,
   bad: drawings.CircleAlert,

@@ -1,7 +1,8 @@
 import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
-import { t } from "../i18n";
 import { title as workspaceTitle } from "../state/workspaces";
+
+export const PRODUCT = "Knotwork";
 
 interface PageHeadProps {
   title: string;
@@ -12,7 +13,7 @@ interface PageHeadProps {
 
 /** Name the tab after a page. */
 export function useTitle(title: string): void {
-  const tab = [title, workspaceTitle.value, t.value.shell.product].filter(Boolean).join(" · ");
+  const tab = [title, workspaceTitle.value, PRODUCT].filter(Boolean).join(" · ");
   useEffect(() => {
     document.title = tab;
   }, [tab]);

@@ -16,7 +16,7 @@ export function Progress({ done, total, label }: ProgressProps) {
 /** Lines that stand for a text that is on its way. */
 export function Skeleton({ lines = 3, label }: { lines?: number; label?: string }) {
   return (
-    <div class="stack skeleton" role="status" aria-label={label ?? t.value.common.loading}>
+    <div class="stack skeleton" role="status" aria-label={label ?? t("Loading")}>
       {Array.from({ length: lines }, (_, index) => (
         <span key={index} />
       ))}

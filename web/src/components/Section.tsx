@@ -28,7 +28,7 @@ export function Section({ title, note, level: Head = "h3", class: kind, children
 export function More({ note = "", onMore }: { note?: string; onMore: () => void }) {
   return (
     <Button kind="link" class="fold small" onClick={onMore}>
-      {t.value.common.more} {note}
+      {t("Show more")} {note}
     </Button>
   );
 }

@@ -52,7 +52,7 @@ export function SourcePlace({
   page: string;
 }) {
   const parts = section.split(" > ").filter((part) => part && part !== title);
-  if (page) parts.unshift(t.value.source.page(page));
+  if (page) parts.unshift(t("page {label}", { label: page }));
   if (parts.length === 0) return null;
   return <p class="small faint source-place">{parts.join(" › ")}</p>;
 }

@@ -1,11 +1,13 @@
-import type { ComponentChildren } from "preact";
-import { TableBox } from "./TableBox";
+import type { ComponentChildren, ComponentProps } from "preact";
+import { SortHead, TableBox } from "./TableBox";
 
 export interface Column<Item> {
   head: ComponentChildren;
   cell: (item: Item) => ComponentChildren;
   /** Of its cells, as `number`. */
   class?: string;
+  /** How rows are sorted by it, if they can be. */
+  sort?: Pick<ComponentProps<typeof SortHead>, "order" | "onSort">;
 }
 
 interface TableProps<Item> {
@@ -23,14 +25,18 @@ export function Table<Item>(props: TableProps<Item>) {
   const { label, items, keyOf, columns, isChosen, class: kind = "" } = props;
   return (
     <TableBox label={label} class={kind}>
-      <table>
+      <table aria-label={label}>
         <thead>
           <tr>
-            {columns.map((column, index) => (
-              <th key={index} scope="col" class={column.class}>
-                {column.head}
-              </th>
-            ))}
+            {columns.map(({ head, class: kind, sort }, index) =>
+              sort ? (
+                <SortHead key={index} label={head} class={kind} {...sort} />
+              ) : (
+                <th key={index} scope="col" class={kind}>
+                  {head}
+                </th>
+              ),
+            )}
           </tr>
         </thead>
         <tbody>

@@ -40,11 +40,11 @@ export function TableBox({ label, isInText = false, class: kind = "", children }
 }
 
 interface SortHeadProps {
-  label: string;
+  label: ComponentChildren;
   /** How rows are sorted by this column, if they are. */
   order: "ascending" | "descending" | "none";
   onSort: () => void;
-  class: string;
+  class?: string | undefined;
   width?: string;
 }
 

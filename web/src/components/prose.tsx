@@ -14,7 +14,7 @@ interface TextTableProps<Cell> {
 
 export function TextTable<Cell>({ header, rows, cell, class: kind = "" }: TextTableProps<Cell>) {
   return (
-    <ScrollBox label={t.value.reader.table} class={kind}>
+    <ScrollBox label={t("Table")} class={kind}>
       <table>
         {header.length > 0 && (
           <thead>
@@ -48,7 +48,7 @@ interface TextCodeProps {
 
 export function TextCode({ language, children }: TextCodeProps) {
   return (
-    <ScrollBox label={t.value.reader.code} class="code-box">
+    <ScrollBox label={t("Code")} class="code-box">
       <pre data-language={language || undefined}>
         <code>{children}</code>
       </pre>

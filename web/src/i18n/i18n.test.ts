@@ -1,24 +1,49 @@
-import { describe, expect, it } from "vitest";
-import { en } from "./en";
-import { zh } from "./zh";
+import { afterEach, describe, expect, it } from "vitest";
+import catalogue from "../../zh.json";
+import { t, textOf, translations } from ".";
 
-function keysOf(value: unknown, path = ""): string[] {
-  if (typeof value !== "object" || value === null) return [`${path}:${typeof value}`];
-  return Object.entries(value).flatMap(([name, part]) => keysOf(part, `${path}.${name}`));
-}
+const SOURCES = Object.values(
+  import.meta.glob<string>(["../**/*.{ts,tsx}", "!../**/*.test.ts"], {
+    query: "?raw",
+    import: "default",
+    eager: true,
+  }),
+).join("\n");
 
-function textsOf(value: unknown): string[] {
-  if (typeof value === "string") return [value];
-  if (typeof value !== "object" || value === null) return [];
-  return Object.values(value).flatMap(textsOf);
-}
+const zh = catalogue.pages;
 
-describe("the words of the pages", () => {
-  it("has the same keys in every language, those of open lists too", () => {
-    expect(keysOf(zh).toSorted()).toEqual(keysOf(en).toSorted());
+const holes = (text: string) => new Set(text.match(/(?<=\{)\w+/g) ?? []);
+
+afterEach(() => {
+  translations.value = {};
+});
+
+describe("the texts of the pages", () => {
+  it("are all used: one that is not translated is an error of types", () => {
+    const isUsed = (text: string) => SOURCES.includes(`"${text}"`) || SOURCES.includes(`'${text}'`);
+    expect(Object.keys(zh).filter((text) => !isUsed(text))).toEqual([]);
   });
 
-  it("leaves nothing empty", () => {
-    expect([...textsOf(en), ...textsOf(zh)].filter((text) => !text.trim())).toEqual([]);
+  it("have the same parameters in each language, and no translation is empty", () => {
+    for (const [text, translation] of Object.entries(zh)) {
+      expect(holes(translation), text).toEqual(holes(text));
+      expect(translation.trim(), text).not.toBe("");
+    }
+  });
+
+  it("are written with their parameters, for one and for many", () => {
+    const text = "{done} of {total} {total:document|documents}";
+    expect(t(text, { done: 1, total: 1 })).toBe("1 of 1 document");
+    expect(t(text, { done: 0, total: 1200 })).toBe("0 of 1,200 documents");
+    translations.value = zh;
+    expect(t(text, { done: 1, total: 1 })).toBe("1 / 1 个文档");
+    expect(t("Delete {name}", { name: "{total}" })).toBe("删除 {total}");
+  });
+
+  it("stand for codes, and unknown codes for themselves", () => {
+    const texts = { failed: "Failed" } as const;
+    expect(textOf(texts, "failed")).toBe("Failed");
+    expect(textOf(texts, "constructor")).toBe("constructor");
+    expect(textOf(texts, "new", "")).toBe("");
   });
 });

@@ -1,45 +1,63 @@
-/** All words of the pages, in the language that is preferred. */
+/** The texts of the pages, in the language that is preferred, and how values are written in it. */
 
 import { computed, effect, signal } from "@preact/signals";
+import type zh from "../../zh.json";
 import { SOON_S } from "../state/pace";
 import { type Language, language } from "../state/preferences";
-import { en } from "./en";
 import { type Catalogue, setCatalogue } from "./say";
 
-/** What every language has; a text that is missing in one is an error of types. */
-export type Messages = typeof en;
+/** A text as the code has it, in English. `zh.json` translates each: one without is a type error. */
+export type Text = keyof typeof zh.pages;
+/** Texts by code, none of which has parameters. */
+export type Texts = Readonly<Record<string, Exclude<Text, `${string}{${string}`>>>;
 
-interface Words {
-  pages: Messages;
-  server: Catalogue;
+type Hole<T> = T extends `${string}{${infer Name}}${infer Rest}` ? Name | Hole<Rest> : never;
+type Param<T> =
+  Hole<T> extends infer Name ? (Name extends `${infer Number}:${string}` ? Number : Name) : never;
+type Given<T> = [Hole<T>] extends [never]
+  ? []
+  : [Readonly<Record<Param<T> & string, string | number>>];
+
+/** Translations by text; none in English. */
+export const translations = signal<Catalogue>({});
+
+/** Return a text in the language that is preferred.
+ *
+ * `{name}` is a parameter, whose numbers are written as `count` does. `{n:file|files}` is its
+ * first word if `n` is one and otherwise its second.
+ */
+export function t<T extends Text>(text: T, ...[given]: Given<T>): string {
+  const values: Readonly<Record<string, string | number>> = given ?? {};
+  const translated = translations.value[text] ?? text;
+  return translated.replace(HOLE, (_, name: string, one?: string, many = "") => {
+    const value = values[name] ?? "";
+    if (one !== undefined) return value === 1 ? one : many;
+    return typeof value === "number" ? count(value) : value;
+  });
 }
 
-/** Words of the pages and of the server, loaded when their language is chosen. */
-const WORDS: Record<Language, () => Promise<Words>> = {
-  en: async () => ({ pages: en, server: {} }),
-  zh: async () => {
-    const [pages, server] = await Promise.all([import("./zh"), import("../../server.zh.json")]);
-    return { pages: pages.zh, server: server.default };
-  },
-  "zh-TW": async () => {
-    const [pages, server] = await Promise.all([
-      import("./zh.ts?traditional"),
-      import("../../server.zh.json?traditional"),
-    ]);
-    return { pages: pages.zh, server: server.default };
-  },
+const HOLE = /\{(\w+)(?::([^|}]*)\|([^}]*))?\}/g;
+
+/** Return the text of a code; by default, a code without one stands for itself. */
+export function textOf(texts: Texts, code: string, otherwise = code): string {
+  const text = Object.hasOwn(texts, code) ? texts[code] : undefined;
+  return text ? t(text) : otherwise;
+}
+
+type Words = Record<"pages" | "server", Catalogue>;
+
+/** Translations of the texts of the pages, and of the server's messages. */
+const WORDS: Record<Language, () => Promise<{ default: Words }>> = {
+  en: async () => ({ default: { pages: {}, server: {} } }),
+  zh: () => import("../../zh.json"),
+  "zh-TW": () => import("../../zh.json?traditional"),
 };
-
-const words = signal<Messages>(en);
-
-/** The words: read `t.value` while rendering. */
-export const t = computed(() => words.value);
 
 /** Load the words of a language. */
 export async function loadWords(of: Language): Promise<void> {
-  const { pages, server } = await WORDS[of]();
+  const { pages, server } = (await WORDS[of]()).default;
   if (language.value !== of) return;
-  words.value = pages;
+  translations.value = pages;
   setCatalogue(server);
 }
 
@@ -121,11 +139,10 @@ export function duration(seconds: number): string {
 
 /** Write the time that is left of something, or nothing if it is not known. */
 export function timeLeft(seconds: number | null): string {
-  const words = t.value.jobs;
   if (seconds === null) return "";
-  if (seconds < SOON_S) return words.soon;
+  if (seconds < SOON_S) return t("a few seconds left");
   const step = seconds < 90 ? 5 : 60;
-  return words.left(duration(Math.ceil(seconds / step) * step));
+  return t("about {time} left", { time: duration(Math.ceil(seconds / step) * step) });
 }
 
 /** Write a time of a recording, as `1:05` or `1:02:03`. */

@@ -1,7 +1,9 @@
 import { afterEach, describe, expect, it } from "vitest";
-import catalogue from "../../server.zh.json";
 import { toTraditional } from "../../traditional";
+import zh from "../../zh.json";
 import { say, setCatalogue, translate } from "./say";
+
+const catalogue = zh.server;
 
 afterEach(() => setCatalogue({}));
 

@@ -1,10 +1,6 @@
-/** Words in traditional characters, made of the simplified ones by the build: `traditional.ts`. */
-
-declare module "*.ts?traditional" {
-  export const zh: import("./index").Messages;
-}
+/** Texts in traditional characters, made of the simplified ones by the build: `traditional.ts`. */
 
 declare module "*.json?traditional" {
-  const catalogue: Readonly<Record<string, string>>;
+  const catalogue: Record<"pages" | "server", Readonly<Record<string, string>>>;
   export default catalogue;
 }

@@ -3,7 +3,7 @@
 import { computed, effect, signal } from "@preact/signals";
 import type { Shapes } from "../api/client";
 import { followEvents, type ServerEvent } from "../api/events";
-import { t } from "../i18n";
+import { type Texts, t } from "../i18n";
 import { announce } from "./announcements";
 import { call } from "./calls";
 import { renewal } from "./connection";
@@ -11,6 +11,26 @@ import { workspace } from "./location";
 import { follow, type Pace, type Sample } from "./pace";
 import { hear, tell } from "./tabs";
 import { current, revision } from "./workspaces";
+
+/** How a job is, and what it does, by the codes of the server. */
+export const JOB_STATES: Texts = {
+  queued: "Waiting",
+  running: "Running",
+  stopping: "Stopping",
+  finished: "Finished",
+  failed: "Failed",
+  cancelled: "Cancelled",
+};
+
+export const JOB_KINDS: Texts = {
+  index: "Index uploads",
+  reindex: "Reindex",
+  watch: "Update a watched folder",
+  delete: "Remove documents",
+  communities: "Build communities",
+  evaluate: "Evaluate",
+  import_graph: "Import a graph",
+};
 
 export type Job = Shapes["JobShape"];
 
@@ -149,7 +169,7 @@ export function startJobs(): void {
         revision.value += 1;
         const job = jobs.value?.find((known) => known.id === id);
         const name = job && stoppedAt(job);
-        if (name) announce(t.value.jobs.stoppedAt(name));
+        if (name) announce(t("Stopped while reading {name}. Finished files are kept.", { name }));
       })
       .catch(look);
     return () => {

@@ -2,6 +2,15 @@
 
 import { computed, signal } from "@preact/signals";
 
+/** What each page is called. */
+export const PAGE_TITLES = {
+  library: "Library",
+  graph: "Graph",
+  ask: "Workspace",
+  documents: "Documents",
+  evaluation: "Evaluation",
+} as const;
+
 export const PAGES = ["ask", "graph", "library", "evaluation", "documents"] as const;
 /** Those that the navigation leads to; the others are views of these. */
 export const MAIN_PAGES = PAGES.slice(0, 4);

@@ -1,6 +1,6 @@
 /** The ways to search that the server knows. */
 
-import { api, take } from "../api/client";
+import { call } from "./calls";
 import { type Loaded, useLoaded } from "./loading";
 
 export interface Ways {
@@ -12,6 +12,6 @@ export interface Ways {
 
 export function useWays(): Loaded<Ways> {
   return useLoaded("retrievers", () =>
-    take(api.GET("/api/v1/retrievers")).then((listed) => listed as unknown as Ways),
+    call("get", "/api/v1/retrievers").then((listed) => listed as unknown as Ways),
   );
 }

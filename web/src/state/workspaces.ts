@@ -1,7 +1,7 @@
 /** The workspaces that the key may see, and what the one that is shown holds. */
 
 import { computed, effect, signal } from "@preact/signals";
-import { api, isWaiting, type Shapes, take } from "../api/client";
+import { isWaiting, type Shapes } from "../api/client";
 import { call } from "./calls";
 import { renewal } from "./connection";
 import { workspace } from "./location";
@@ -36,7 +36,7 @@ export const mayAdminister = computed(
 /** Ask the server which workspaces there are. */
 export async function loadWorkspaces(): Promise<void> {
   try {
-    workspaces.value = await take(api.GET("/api/v1/workspaces"));
+    workspaces.value = await call("get", "/api/v1/workspaces");
     workspacesError.value = null;
   } catch (error) {
     if (isWaiting(error)) return;
@@ -55,7 +55,7 @@ export function startWorkspaces(): void {
 
 /** Make a workspace, named by its title unless it has to have a `name`. Throws ApiError. */
 export async function makeWorkspace(title: string, name = ""): Promise<string> {
-  const made = await take(api.POST("/api/v1/workspaces", { body: { title, name } }));
+  const made = await call("post", "/api/v1/workspaces", { body: { title, name } });
   await changed();
   return made.name;
 }

@@ -1,6 +1,6 @@
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import type { Shapes } from "../../api/client";
-import { count, t } from "../../i18n";
+import { t } from "../../i18n";
 import { useCall } from "../../state/calls";
 import { Button, IconButton } from "../Button";
 import { ErrorState } from "../ErrorState";
@@ -15,6 +15,18 @@ import {
 } from "./conditions";
 import "./filters.css";
 
+const COMPARISON_NAMES = {
+  "=": "is",
+  "!=": "is not",
+  contains: "contains",
+  ">": "is greater than",
+  ">=": "is at least",
+  "<": "is less than",
+  "<=": "is at most",
+  set: "is set",
+  unset: "is not set",
+} as const;
+
 type Field = Shapes["FieldInfo"];
 
 const NEW: Condition = { field: "", comparison: "=", value: "" };
@@ -22,12 +34,11 @@ const NEW: Condition = { field: "", comparison: "=", value: "" };
 /** Return the button that opens the form of a filter, with how many conditions there are, and the
  * form once it is open; `onChange` takes the text of what is complete so far. */
 export function useFilter(filter: string, onChange: (filter: string) => void) {
-  const words = t.value.filters;
   const [isOpen, setOpen] = useState(filter !== "");
   const number = filter.trim() ? (readFilter(filter)?.length ?? 1) : 0;
   const toggle = (
     <Button
-      label={number ? words.titleCount(count(number)) : words.title}
+      label={number ? t("Filter ({n})", { n: number }) : t("Filter")}
       kind="quiet"
       icon="filter"
       expanded={isOpen}
@@ -45,7 +56,6 @@ interface FormProps {
 
 /** Conditions on documents and pages, of the fields that the workspace has. */
 function FilterForm({ filter, onChange }: FormProps) {
-  const words = t.value.filters;
   const [rows, setRows] = useState<readonly Condition[] | null>(() => startOf(filter));
   // What was written here is not taken apart while it is written; the address may say something else.
   const written = useRef(filter);
@@ -64,12 +74,12 @@ function FilterForm({ filter, onChange }: FormProps) {
   };
   return (
     <fieldset class="filter-form stack tight">
-      <legend class="small muted">{words.legend}</legend>
+      <legend class="small muted">{t("Documents and pages must match all conditions")}</legend>
       {fields.error && <ErrorState error={fields.error} retry={fields.reload} />}
       {rows === null ? (
         <input
           type="text"
-          aria-label={words.text}
+          aria-label={t("Filter as text")}
           value={filter}
           onInput={(event) => write(event.currentTarget.value)}
         />
@@ -91,14 +101,19 @@ function FilterForm({ filter, onChange }: FormProps) {
       <div class="row wrap">
         {rows !== null && (
           <Button
-            label={words.add}
+            label={t("Add condition")}
             kind="quiet"
             icon="plus"
             onClick={() => setRows([...rows, NEW])}
           />
         )}
         {filter && (
-          <Button label={words.clear} kind="quiet" icon="close" onClick={() => change([NEW])} />
+          <Button
+            label={t("Clear filter")}
+            kind="quiet"
+            icon="close"
+            onClick={() => change([NEW])}
+          />
         )}
       </div>
     </fieldset>
@@ -114,7 +129,6 @@ interface RowProps {
 }
 
 function Row({ number, condition, fields, onChange, onRemove }: RowProps) {
-  const words = t.value.filters;
   const id = useId();
   const { field, comparison, value } = condition;
   const names = fields.map(({ name }) => name);
@@ -124,25 +138,25 @@ function Row({ number, condition, fields, onChange, onRemove }: RowProps) {
   return (
     <div class="filter-row">
       <select
-        aria-label={words.field(number)}
+        aria-label={t("Field {n}", { n: number })}
         value={field}
         onChange={(event) => change({ field: event.currentTarget.value })}
       >
-        <option value="">{words.chooseField}</option>
+        <option value="">{t("Choose a field")}</option>
         {optionsOf(listed, (name) => name)}
       </select>
       <select
-        aria-label={words.comparison(number)}
+        aria-label={t("Comparison {n}", { n: number })}
         value={comparison}
         onChange={(event) => change({ comparison: event.currentTarget.value as Comparison })}
       >
-        {optionsOf(COMPARISONS, (name) => words.comparisons[name])}
+        {optionsOf(COMPARISONS, (name) => t(COMPARISON_NAMES[name]))}
       </select>
       {needsValue(comparison) && (
         <>
           <input
             type="text"
-            aria-label={words.value(number)}
+            aria-label={t("Value {n}", { n: number })}
             list={id}
             value={value}
             onInput={(event) => change({ value: event.currentTarget.value })}
@@ -156,7 +170,11 @@ function Row({ number, condition, fields, onChange, onRemove }: RowProps) {
           </datalist>
         </>
       )}
-      <IconButton icon="close" label={words.remove(number)} onClick={onRemove} />
+      <IconButton
+        icon="close"
+        label={t("Remove condition {n}", { n: number })}
+        onClick={onRemove}
+      />
     </div>
   );
 }

@@ -1,5 +1,5 @@
 import { useId, useMemo } from "preact/hooks";
-import { count, t } from "../../i18n";
+import { t } from "../../i18n";
 import { ScrollBox } from "../ScrollBox";
 import { NODE, type Placed, placeInLevels } from "./columns";
 import "./graph.css";
@@ -102,7 +102,9 @@ export function SmallGraph({ nodes, edges, onNode, onEdge, ariaLabel }: SmallGra
         </svg>
       </ScrollBox>
       {nodes.length > MOST_NODES && (
-        <p class="small muted">{t.value.graph.small.cut(count(MOST_NODES), count(nodes.length))}</p>
+        <p class="small muted">
+          {t("Showing {shown} of {total} entities.", { shown: MOST_NODES, total: nodes.length })}
+        </p>
       )}
     </figure>
   );

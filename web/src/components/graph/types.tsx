@@ -2,8 +2,30 @@
 
 import type { IconNode } from "lucide";
 import * as drawings from "lucide";
-import { t } from "../../i18n";
+import { type Texts, textOf } from "../../i18n";
 import { Drawn } from "../Icon";
+
+/** The types that have names in every language; others are named as the index has them. */
+export const TYPE_NAMES: Texts = {
+  PERSON: "Person",
+  PLACE: "Place",
+  ORGANIZATION: "Organisation",
+  EVENT: "Event",
+  WORK: "Work",
+  PRODUCT: "Product",
+  CONCEPT: "Concept",
+  DATE: "Date",
+  NUMBER: "Number",
+  IDENTIFIER: "Identifier",
+  FILE: "File",
+  URL: "Web address",
+  EMAIL: "Email address",
+  LOCATION: "Place",
+  GPE: "Place",
+  MONEY: "Amount",
+  TECHNOLOGY: "Technology",
+  LAW: "Law",
+};
 
 /** The icon of each kind, and the types that belong to it beside one of the same name. */
 const KINDS: readonly (readonly [IconNode, string])[] = [
@@ -34,7 +56,7 @@ export function iconOf(type: string): IconNode {
 /** Return the name of a type of entities, as people write it. */
 export function sayType(type: string): string {
   if (!type) return "";
-  const known = t.value.graph.typeNames[type.toUpperCase()];
+  const known = textOf(TYPE_NAMES, type.toUpperCase(), "");
   if (known) return known;
   const words = type.replaceAll("_", " ").trim();
   return words === words.toUpperCase() && /[A-Z]{4}/.test(words)

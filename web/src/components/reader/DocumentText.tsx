@@ -215,7 +215,7 @@ function Time({ seconds, onSeek }: { seconds: number; onSeek: RowTextProps["onSe
     <button
       type="button"
       class="time-mark"
-      aria-label={t.value.reader.playFrom(label)}
+      aria-label={t("Play from {time}", { time: label })}
       data-label={label}
       onClick={() => onSeek(seconds)}
     />
@@ -369,14 +369,13 @@ function PieceText({ text, start, layers }: PieceTextProps) {
 
 /** What begins at a place, at the margin. Its words are no part of the text that one may copy. */
 function TickText({ ticks }: { ticks: readonly Tick[] }) {
-  const words = t.value.reader;
   return (
     <span class={ticks.some(({ passage }) => passage) ? "tick begins" : "tick"} aria-hidden="true">
       {ticks.map(({ passage, page }) =>
         passage ? (
-          <span key={passage} title={words.passage(passage)} data-label={passage} />
+          <span key={passage} title={t("Passage {n}", { n: passage })} data-label={passage} />
         ) : (
-          <span key={page} class="page-tick" data-label={words.page(page)} />
+          <span key={page} class="page-tick" data-label={t("p. {label}", { label: page })} />
         ),
       )}
     </span>

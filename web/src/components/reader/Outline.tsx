@@ -14,7 +14,6 @@ interface OutlineProps {
 
 /** The headings and pages of a document; each leads to its place in the text. */
 export function Outline({ details, current, isOpen = false, onGo }: OutlineProps) {
-  const words = t.value.documents;
   const tree = useMemo(() => {
     const within = new Map<string | null, Section[]>();
     for (const section of details.sections)
@@ -53,8 +52,8 @@ export function Outline({ details, current, isOpen = false, onGo }: OutlineProps
     );
   return (
     <details class="structure" open={isOpen}>
-      <summary>{words.structure}</summary>
-      <nav aria-label={words.structure}>
+      <summary>{t("Structure")}</summary>
+      <nav aria-label={t("Structure")}>
         {branch(top)}
         {pages.length > 0 && (
           <ul class="row wrap pages">
@@ -68,7 +67,7 @@ export function Outline({ details, current, isOpen = false, onGo }: OutlineProps
                     index === page,
                   )}
                 >
-                  {t.value.reader.page(label)}
+                  {t("p. {label}", { label })}
                 </a>
               </li>
             ))}

@@ -1,5 +1,5 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { count, percent, t } from "../../i18n";
+import { percent, t } from "../../i18n";
 import { useCall } from "../../state/calls";
 import { workspace } from "../../state/location";
 import { IconButton } from "../Button";
@@ -35,7 +35,6 @@ const WIDEST = 2_400;
 /** The pages of the original as pictures, with the lines of a passage marked. */
 export function PageView({ details, marks, at }: PageViewProps) {
   const here = workspace.value;
-  const words = t.value.reader;
   const document = details.id;
   const [start = -1, end = -1] = marks[0] ?? [];
   const goal = pageNumberAt(details.pages, at ?? start);
@@ -101,12 +100,19 @@ export function PageView({ details, marks, at }: PageViewProps) {
     <div ref={box} class="page-view">
       <div class="row page-tools">
         <span class="small faint number grow">
-          {pages.length > 0 && t.value.common.of(words.page(count(current)), count(pages.length))}
-          {isReady && isMarked && boxes.length === 0 && ` · ${words.notOnPage}`}
+          {pages.length > 0 &&
+            t("{shown} of {total}", {
+              shown: t("p. {label}", { label: current }),
+              total: pages.length,
+            })}
+          {isReady &&
+            isMarked &&
+            boxes.length === 0 &&
+            ` · ${t("the passage was not found on the page")}`}
         </span>
-        <IconButton icon="minus" label={words.smaller} onClick={() => scale(-1)} />
+        <IconButton icon="minus" label={t("Zoom out (-)")} onClick={() => scale(-1)} />
         <span class="small number">{percent(zoom)}</span>
-        <IconButton icon="plus" label={words.larger} onClick={() => scale(1)} />
+        <IconButton icon="plus" label={t("Zoom in (+)")} onClick={() => scale(1)} />
       </div>
       <Pending of={listed} lines={9} />
       {width > 0 &&
@@ -141,7 +147,7 @@ function PagePicture({ address, number, boxes }: PagePictureProps) {
   return (
     <>
       {picture.error && <Pending of={picture} />}
-      {picture.data && <img src={picture.data} alt={t.value.reader.pageOf(number)} />}
+      {picture.data && <img src={picture.data} alt={t("Page {n}", { n: number })} />}
       {boxes.map(([left = 0, top = 0, right = 1, bottom = 1], index) => {
         const inset = [top, 1 - right, 1 - bottom, left].map((part) => `${part * 100}%`);
         return <mark key={index} style={{ inset: inset.join(" ") }} />;

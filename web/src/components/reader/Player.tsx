@@ -26,7 +26,7 @@ export function Player({ details, from, player }: PlayerProps) {
       class="player"
       controls
       preload="metadata"
-      aria-label={t.value.reader.recording}
+      aria-label={t("Recording")}
       {...(source ? { src: from > 0 ? `${source}#t=${from}` : source } : {})}
     />
   );

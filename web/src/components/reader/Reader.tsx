@@ -28,7 +28,6 @@ interface ReaderProps {
 /** A document beside what cites it, open at the passage. */
 export function Reader({ document, start, end, onClose, onStep, label }: ReaderProps) {
   const here = workspace.value;
-  const words = t.value.reader;
   const box = useRef<HTMLElement>(null);
   const read = useLoaded(`${here} ${document} ${revision.value}`, () =>
     loadDocument(here, document),
@@ -40,19 +39,19 @@ export function Reader({ document, start, end, onClose, onStep, label }: ReaderP
   const [current, setCurrent] = useState(start);
   useEffect(() => setCurrent(start), [wanted]);
   useFocus(box);
-  useShortcuts([{ keys: "Escape", label: t.value.common.close, run: onClose }]);
+  useShortcuts([{ keys: "Escape", label: t("Close"), run: onClose }]);
   return (
-    <aside ref={box} class="card reader" aria-label={words.title}>
+    <aside ref={box} class="card reader" aria-label={t("Document")}>
       <header class="row reader-head">
         <div class="grow">{read.data && <Place read={read.data} start={start} />}</div>
         {label && <span class="small faint number">{label}</span>}
         {onStep && (
           <>
-            <IconButton icon="up" label={words.before} onClick={() => onStep(-1)} />
-            <IconButton icon="down" label={words.after} onClick={() => onStep(1)} />
+            <IconButton icon="up" label={t("Previous citation (k)")} onClick={() => onStep(-1)} />
+            <IconButton icon="down" label={t("Next citation (j)")} onClick={() => onStep(1)} />
           </>
         )}
-        <IconButton icon="close" label={t.value.common.close} onClick={onClose} />
+        <IconButton icon="close" label={t("Close")} onClick={onClose} />
       </header>
       {read.data && (
         <div class="row wrap end reader-bar">
@@ -68,8 +67,8 @@ export function Reader({ document, start, end, onClose, onStep, label }: ReaderP
           <a
             class="icon-button"
             href={linkTo("documents", { doc: document, start, end })}
-            aria-label={words.whole}
-            title={words.whole}
+            aria-label={t("Open in Documents")}
+            title={t("Open in Documents")}
           >
             <Icon name="fit" />
           </a>
@@ -80,7 +79,7 @@ export function Reader({ document, start, end, onClose, onStep, label }: ReaderP
         data-scroller
         // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keys
         tabIndex={0}
-        aria-label={read.data?.details.title || words.title}
+        aria-label={read.data?.details.title || t("Document")}
       >
         <Pending of={read} lines={9} />
         {read.data && (
@@ -110,7 +109,7 @@ function Place({ read: { details }, start }: { read: Read; start: number }) {
   const sections = sectionsAt(details.sections, start).map(({ title }) => title);
   const parts = [
     nameOf(details.uri),
-    page && t.value.source.page(page),
+    page && t("page {label}", { label: page }),
     ...sections.filter((title) => title !== details.title),
   ].filter(Boolean);
   return (

@@ -21,17 +21,16 @@ export function showsPages({ original }: Details): boolean {
 
 /** What a document can be shown as, and its original to download. */
 export function SourceTools({ details }: { details: Details }) {
-  const words = t.value.reader;
   const { id, uri, original } = details;
   if (!original) return null;
   return (
     <>
       {original === "pages" && (
         <Choice
-          legend={words.shownAs}
+          legend={t("View")}
           isPlain
           options={["asText", "asPages"] as const}
-          say={(name) => words[name]}
+          say={(name) => (name === "asPages" ? t("Page") : t("Text"))}
           chosen={prefersPages.value ? "asPages" : "asText"}
           onChange={(name) => {
             prefersPages.value = name === "asPages";
@@ -40,7 +39,7 @@ export function SourceTools({ details }: { details: Details }) {
       )}
       <IconButton
         icon="download"
-        label={words.download}
+        label={t("Download the original")}
         onClick={() => download(addressOfFile(workspace.value, id, "original"), nameOf(uri))}
       />
     </>

@@ -1,7 +1,7 @@
 /** The original files of documents: where they are, and what of them is shown. */
 
 import { useEffect } from "preact/hooks";
-import { errorOf, send } from "../../api/client";
+import { send } from "../../api/client";
 import { type Loaded, useLoaded } from "../../state/loading";
 
 /** Return the address of the original of a document, or of a part of it. */
@@ -37,6 +37,5 @@ export async function download(address: string, name: string): Promise<void> {
 
 async function loadFile(address: string, signal?: AbortSignal): Promise<Blob> {
   const response = await send(new Request(address, signal ? { signal } : {}));
-  if (!response.ok) throw errorOf(response, await response.json().catch(() => null));
   return response.blob();
 }

@@ -6,20 +6,19 @@ import { Button } from "../Button";
 
 /** Says above every page that the server is away, or wants a key. */
 export function Banner() {
-  const words = t.value;
   return (
     <div class="row wrap center banner" role="status">
       {isAway.value ? (
         <>
           <span class="spinner" aria-hidden="true" />
-          {words.shell.away}
+          {t("The server is away. Trying again…")}
         </>
       ) : (
         isLocked.value &&
         !needsKey.value && (
           <>
-            {words.access.title}
-            <Button label={words.shell.enterKey} icon="key" onClick={() => set(needsKey, true)} />
+            {t("Access key required")}
+            <Button label={t("Enter access key")} icon="key" onClick={() => set(needsKey, true)} />
           </>
         )
       )}

@@ -13,7 +13,6 @@ import "./drop.css";
 /** Takes files that are dropped anywhere, and shows how far they are on their way. */
 export function Drop() {
   const isOver = useDrop();
-  const words = t.value;
   const now = underway.value;
   const error = sendingError.value;
   return (
@@ -21,21 +20,27 @@ export function Drop() {
       {isOver && (
         <div class="drop-cover" aria-hidden="true">
           <Icon name="upload" size={32} />
-          <span>{words.library.letGo}</span>
+          <span>{t("Drop to add the files")}</span>
         </div>
       )}
       {now && (
         <section
           class="card raised stack tight sending"
-          aria-label={words.library.sending(now.files)}
+          aria-label={t("Uploading {n} {n:file|files}", { n: now.files })}
         >
           <div class="row between">
-            <span>{words.library.sending(now.files)}</span>
-            <Button label={words.common.cancel} kind="quiet" onClick={now.stop} />
+            <span>{t("Uploading {n} {n:file|files}", { n: now.files })}</span>
+            <Button label={t("Cancel")} kind="quiet" onClick={now.stop} />
           </div>
-          <Progress done={now.sent} total={now.bytes} label={words.library.sending(now.files)} />
+          <Progress
+            done={now.sent}
+            total={now.bytes}
+            label={t("Uploading {n} {n:file|files}", { n: now.files })}
+          />
           <span class="small muted number">
-            {isAway.value ? words.shell.away : words.common.of(size(now.sent), size(now.bytes))}
+            {isAway.value
+              ? t("The server is away. Trying again…")
+              : t("{shown} of {total}", { shown: size(now.sent), total: size(now.bytes) })}
           </span>
         </section>
       )}
@@ -43,7 +48,7 @@ export function Drop() {
         <div class="stack tight sending">
           <ErrorState error={error} />
           <Button
-            label={words.common.close}
+            label={t("Close")}
             icon="close"
             class="fold"
             onClick={() => set(sendingError, null)}

@@ -4,13 +4,12 @@ import { Dialog } from "../Dialog";
 
 /** All keys that work on this page. */
 export function Help({ onClose }: { onClose: () => void }) {
-  const words = t.value.shell;
   const listed = new Map<string, string[]>();
   for (const { keys, label } of shortcuts.value) {
     if (label) listed.set(label, [...(listed.get(label) ?? []), keys]);
   }
   return (
-    <Dialog title={words.keys} onClose={onClose} class="narrow">
+    <Dialog title={t("Keyboard shortcuts")} onClose={onClose} class="narrow">
       <dl class="ruled">
         {[...listed].map(([label, keys]) => (
           <div key={label} class="row between">

@@ -1,20 +1,46 @@
-import { count, t, timeLeft } from "../../i18n";
-import { currentJob, isCutOff, type Job, jobs, openJobs, pace, progress } from "../../state/jobs";
+import { count, type Texts, t, textOf, timeLeft } from "../../i18n";
+import {
+  currentJob,
+  isCutOff,
+  JOB_KINDS,
+  JOB_STATES,
+  type Job,
+  jobs,
+  openJobs,
+  pace,
+  progress,
+} from "../../state/jobs";
 import { linkTo } from "../../state/location";
 import { barOf } from "../../state/pace";
 import { Icon } from "../Icon";
 import { Menu } from "../Menu";
 import { Progress } from "../Progress";
 
+const JOB_STAGES: Texts = {
+  discover: "Scanning files",
+  load: "Reading files",
+  ask: "Running questions",
+  read: "Reading the graph",
+  write: "Writing the graph",
+  extract: "Extracting entities and relations",
+  model: "Loading the model",
+  embed: "Computing vectors",
+  store: "Writing the index",
+  remove: "Removing",
+  names: "Merging entities",
+  descriptions: "Describing entities",
+  reports: "Writing reports",
+  communities: "Building communities",
+};
+
 const SHOWN = 6;
 
 /** What runs in the background, from every page. */
 export function JobsTray({ side }: { side: "left" | "right" }) {
-  const words = t.value.jobs;
   const running = openJobs.value.length;
   return (
     <Menu
-      label={running ? words.trayRunning(running) : words.tray}
+      label={running ? t("{n} {n:job|jobs} running", { n: running }) : t("Jobs")}
       side={side}
       class="up jobs-tray"
       content={(close) => (
@@ -23,27 +49,27 @@ export function JobsTray({ side }: { side: "left" | "right" }) {
           <ul class="stack tight">
             {(jobs.value ?? []).slice(0, SHOWN).map((job) => (
               <li key={job.id} class="row">
-                <span class={`state ${job.state}`}>{words.states[job.state] ?? job.state}</span>
-                <span class="grow">{words.kinds[job.kind] ?? job.kind}</span>
+                <span class={`state ${job.state}`}>{textOf(JOB_STATES, job.state)}</span>
+                <span class="grow">{textOf(JOB_KINDS, job.kind)}</span>
               </li>
             ))}
           </ul>
-          {jobs.value?.length === 0 && <p class="muted">{words.none}</p>}
+          {jobs.value?.length === 0 && <p class="muted">{t("No jobs yet.")}</p>}
           <a href={linkTo("library")} onClick={close}>
-            {words.all}
+            {t("All jobs")}
           </a>
         </div>
       )}
     >
       {running ? <span class="spinner" aria-hidden="true" /> : <Icon name="activity" size={18} />}
-      <span class="tray-label">{running ? <Percent /> : words.tray}</span>
+      <span class="tray-label">{running ? <Percent /> : t("Jobs")}</span>
     </Menu>
   );
 }
 
 function Percent() {
   const reported = progress.value;
-  if (!reported?.total) return <>{t.value.jobs.states.running}</>;
+  if (!reported?.total) return <>{t("Running")}</>;
   return (
     <>
       {count(reported.done)}/{count(reported.total)}
@@ -53,20 +79,30 @@ function Percent() {
 
 /** The job that runs: what it is at, how far, how long still. */
 export function CurrentJob() {
-  const words = t.value.jobs;
   const job = currentJob.value;
   const reported = progress.value;
   if (!job) return null;
   return (
     <div class="stack tight">
       <div class="row between">
-        <strong>{words.kinds[job.kind] ?? job.kind}</strong>
+        <strong>{textOf(JOB_KINDS, job.kind)}</strong>
         <span class="muted small">{sayStage(job)}</span>
       </div>
       <JobBar job={job} />
       <div class="row between small muted">
-        <span>{reported?.total ? words.documents(reported.done, reported.total) : ""}</span>
-        <span>{isCutOff.value ? words.cutOff : timeLeft(pace.value?.leftS ?? null)}</span>
+        <span>
+          {reported?.total
+            ? t("{done} of {total} {total:document|documents}", {
+                done: reported.done,
+                total: reported.total,
+              })
+            : ""}
+        </span>
+        <span>
+          {isCutOff.value
+            ? t("Connection lost, reconnecting")
+            : timeLeft(pace.value?.leftS ?? null)}
+        </span>
       </div>
     </div>
   );
@@ -74,11 +110,10 @@ export function CurrentJob() {
 
 /** Return what a job is at. */
 export function sayStage({ state }: Job): string {
-  const { stages, states } = t.value.jobs;
   const stage = progress.value?.stage;
   return stage !== undefined && state !== "stopping"
-    ? (stages[stage] ?? stage)
-    : (states[state] ?? "");
+    ? textOf(JOB_STAGES, stage)
+    : textOf(JOB_STATES, state);
 }
 
 /** How far the job that runs is. */

@@ -8,11 +8,10 @@ import { Check, TextField } from "../Fields";
 
 /** Asks for the key of a server that wants one. */
 export function KeyDialog() {
-  const words = t.value.access;
   const [key, setKey] = useState("");
   const [stays, setStays] = useState(false);
   return (
-    <Dialog title={words.title} onClose={() => set(needsKey, false)} class="narrow">
+    <Dialog title={t("Access key required")} onClose={() => set(needsKey, false)} class="narrow">
       <form
         class="stack"
         onSubmit={(event) => {
@@ -20,21 +19,26 @@ export function KeyDialog() {
           useKey(key.trim(), { stay: stays });
         }}
       >
-        <p>{accessKey.value && isLocked.value ? words.refused : words.wanted}</p>
+        <p>
+          {accessKey.value && isLocked.value
+            ? t("Unknown key. It may have been removed.")
+            : t("Enter the key that you were given.")}
+        </p>
         <TextField
-          label={words.key}
+          label={t("Key")}
           type="password"
           autofocus
           autocomplete="off"
           value={key}
           onInput={setKey}
         />
-        <Check label={words.stay} isOn={stays} onChange={setStays} />
+        <Check label={t("Remember it in this browser")} isOn={stays} onChange={setStays} />
         <p class="small muted">
-          {words.how} <code>knotwork keys add NAME</code>
+          {t("The administrator of the server creates one with")}{" "}
+          <code>knotwork keys add NAME</code>
         </p>
         <div class="row end">
-          <Button label={words.use} kind="main" type="submit" disabled={!key.trim()} />
+          <Button label={t("Use this key")} kind="main" type="submit" disabled={!key.trim()} />
         </div>
       </form>
     </Dialog>

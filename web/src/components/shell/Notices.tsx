@@ -10,11 +10,7 @@ export function Notices() {
         {notices.value.map((notice) => (
           <div key={notice.id} class={`row top raised notice ${notice.tone}`}>
             <span>{notice.text}</span>
-            <IconButton
-              icon="close"
-              label={t.value.common.close}
-              onClick={() => dismiss(notice.id)}
-            />
+            <IconButton icon="close" label={t("Close")} onClick={() => dismiss(notice.id)} />
           </div>
         ))}
       </div>

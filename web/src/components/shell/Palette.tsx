@@ -2,7 +2,7 @@ import { useMemo, useState } from "preact/hooks";
 import { t } from "../../i18n";
 import { call } from "../../state/calls";
 import { useLoaded } from "../../state/loading";
-import { addressOf, go, linkTo, MAIN_PAGES, workspace } from "../../state/location";
+import { addressOf, go, linkTo, MAIN_PAGES, PAGE_TITLES, workspace } from "../../state/location";
 import { language, theme } from "../../state/preferences";
 import { set } from "../../state/set";
 import { workspaces } from "../../state/workspaces";
@@ -27,7 +27,6 @@ interface PaletteProps {
 export function Palette({ onClose, openHelp, openSettings }: PaletteProps) {
   const [text, setText] = useState("");
   const found = useFound(text.trim());
-  const words = t.value.palette;
   const commands = useMemo(() => {
     const question = text.trim();
     const wanted = question.toLowerCase();
@@ -36,14 +35,14 @@ export function Palette({ onClose, openHelp, openSettings }: PaletteProps) {
     );
     if (!wanted) return fixed;
     const run = () => go(linkTo("ask", { q: question }));
-    const asking: Command = { id: "ask", label: question, note: words.ask, icon: "ask", run };
+    const asking: Command = { id: "ask", label: question, note: t("Ask this"), icon: "ask", run };
     return [...fixed, ...found, asking];
   }, [text, found, openHelp, openSettings]);
   return (
-    <Dialog title={t.value.shell.palette} class="palette" isBare onClose={onClose}>
+    <Dialog title={t("Find anything")} class="palette" isBare onClose={onClose}>
       <Combobox
-        label={t.value.shell.palette}
-        placeholder={words.placeholder}
+        label={t("Find anything")}
+        placeholder={t("A page, a document, an entity or a question")}
         text={text}
         onText={setText}
         options={commands}
@@ -59,36 +58,35 @@ export function Palette({ onClose, openHelp, openSettings }: PaletteProps) {
 }
 
 function listCommands(openHelp: () => void, openSettings: () => void): Command[] {
-  const { palette, pages, shell } = t.value;
   const here = workspace.value;
   const steps: Command[] = (here ? MAIN_PAGES : []).map((name) => {
     const run = () => go(linkTo(name));
-    return { id: `page-${name}`, label: pages[name], note: palette.page, icon: name, run };
+    return { id: `page-${name}`, label: t(PAGE_TITLES[name]), note: t("Page"), icon: name, run };
   });
   for (const { name, title: label } of workspaces.value ?? []) {
     if (name === here) continue;
     const run = () => go(addressOf(name, "ask"));
-    steps.push({ id: `workspace-${name}`, label, note: pages.ask, icon: "right", run });
+    steps.push({ id: `workspace-${name}`, label, note: t("Workspace"), icon: "right", run });
   }
   const dark = theme.value === "dark";
   const isEnglish = language.value === "en";
   steps.push(
     {
       id: "theme",
-      label: dark ? palette.light : palette.dark,
-      note: shell.theme,
+      label: dark ? t("Light theme") : t("Dark theme"),
+      note: t("Theme"),
       icon: dark ? "light" : "dark",
       run: () => set(theme, dark ? "light" : "dark"),
     },
     {
       id: "language",
       label: isEnglish ? "简体中文" : "English",
-      note: shell.language,
+      note: t("Language"),
       icon: "language",
       run: () => set(language, isEnglish ? "zh" : "en"),
     },
-    { id: "settings", label: shell.settings, note: "", icon: "settings", run: openSettings },
-    { id: "help", label: shell.keys, note: "?", icon: "keyboard", run: openHelp },
+    { id: "settings", label: t("Settings"), note: "", icon: "settings", run: openSettings },
+    { id: "help", label: t("Keyboard shortcuts"), note: "?", icon: "keyboard", run: openHelp },
   );
   return steps;
 }
@@ -105,11 +103,16 @@ function useFound(text: string): Command[] {
         call("get", "/documents", { ...asked, query: { ...asked.query, state: "ready" } }),
         call("get", "/entities", asked),
       ]);
-      const note = t.value.reader.title;
       return [
         ...documents.map(({ id, title, uri }): Command => {
           const run = () => go(linkTo("documents", { doc: id }));
-          return { id: `document-${id}`, label: title || uri, note, icon: "documents", run };
+          return {
+            id: `document-${id}`,
+            label: title || uri,
+            note: t("Document"),
+            icon: "documents",
+            run,
+          };
         }),
         ...entities.map(({ id, name, type }): Command => {
           const run = () => go(linkTo("graph", { focus: id }));

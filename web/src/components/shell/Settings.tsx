@@ -14,6 +14,8 @@ import { Button, IconButton } from "../Button";
 import { Dialog } from "../Dialog";
 import { Check, Choice } from "../Fields";
 
+const THEME_NAMES = { system: "System", light: "Light", dark: "Dark" } as const;
+
 const THEMES: readonly Theme[] = ["system", "light", "dark"];
 const LANGUAGES: Record<Language, string> = {
   en: "English",
@@ -23,20 +25,19 @@ const LANGUAGES: Record<Language, string> = {
 
 /** All that can be set: colours, language, keys; and how a program asks the same. */
 export function Settings({ onClose, openHelp }: { onClose: () => void; openHelp: () => void }) {
-  const words = t.value.shell;
   return (
-    <Dialog title={words.settings} onClose={onClose}>
+    <Dialog title={t("Settings")} onClose={onClose}>
       <div class="stack loose">
         <div class="row wrap top">
           <Choice
-            legend={words.theme}
+            legend={t("Theme")}
             options={THEMES}
-            say={(option) => words.themes[option]}
+            say={(option) => t(THEME_NAMES[option])}
             chosen={theme.value}
             onChange={(option) => set(theme, option)}
           />
           <Choice
-            legend={words.language}
+            legend={t("Language")}
             options={Object.keys(LANGUAGES) as Language[]}
             say={(option) => LANGUAGES[option]}
             chosen={language.value}
@@ -45,12 +46,12 @@ export function Settings({ onClose, openHelp }: { onClose: () => void; openHelp:
         </div>
         <div class="row wrap between">
           <Check
-            label={words.letterKeys}
+            label={t("Enable single-key shortcuts")}
             isSwitch
             isOn={usesLetterKeys.value}
             onChange={(isOn) => set(usesLetterKeys, isOn)}
           />
-          <Button label={words.keys} kind="quiet" icon="keyboard" onClick={openHelp} />
+          <Button label={t("Keyboard shortcuts")} kind="quiet" icon="keyboard" onClick={openHelp} />
         </div>
         <Program />
       </div>
@@ -62,37 +63,35 @@ const KEY = "YOUR_KEY";
 
 /** How a program asks the workspace that is shown. */
 function Program() {
-  const words = t.value.shell.program;
   const here = workspace.value || "WORKSPACE";
   const address = location.origin;
-  const question = words.question;
   const key = accessKey.value;
   const asked = `${address}/api/v1/workspaces/${encodeURIComponent(here)}/ask`;
   const sends = key ? ` -H "Authorization: Bearer ${KEY}"` : "";
   const headers = key ? `, headers={"Authorization": "Bearer ${KEY}"}` : "";
-  const body = JSON.stringify({ question });
+  const body = JSON.stringify({ question: t("Who approves trips abroad?") });
   const examples = {
     curl: `curl ${asked}${sends} -H "Content-Type: application/json" -d '${body}'`,
     Python: `httpx.post("${asked}", json=${body}${headers}).json()["data"]["answer"]`,
-    OpenAI: `OpenAI(base_url="${address}/v1", api_key="${key ? KEY : "none"}").chat.completions.create(model="${here}", messages=[{"role": "user", "content": "${question}"}])`,
+    OpenAI: `OpenAI(base_url="${address}/v1", api_key="${key ? KEY : "none"}").chat.completions.create(model="${here}", messages=[{"role": "user", "content": "${t("Who approves trips abroad?")}"}])`,
   };
   return (
     <section class="stack" aria-labelledby="program-title">
-      <h3 id="program-title">{words.title}</h3>
+      <h3 id="program-title">{t("Use from your program")}</h3>
       <dl class="stack tight">
         <div class="row">
-          <dt class="muted">{words.address}</dt>
+          <dt class="muted">{t("Address")}</dt>
           <dd class="row">
             <code>{address}</code>
             <Copy text={address} />
           </dd>
         </div>
         <div class="row">
-          <dt class="muted">{t.value.access.key}</dt>
+          <dt class="muted">{t("Key")}</dt>
           <dd class="row wrap">
-            {key ? words.hasKey : words.noKey}
+            {key ? t("This browser sends a key.") : t("This browser sends no key.")}
             <Button
-              label={key ? t.value.shell.forgetKey : t.value.shell.enterKey}
+              label={key ? t("Forget access key") : t("Enter access key")}
               icon="key"
               onClick={() => (key ? useKey("", { stay: false }) : set(needsKey, true))}
             />
@@ -114,7 +113,7 @@ function Program() {
       </dl>
       <p class="small">
         <a href="/docs" target="_blank" rel="noopener">
-          {words.docs}
+          {t("All routes, with examples")}
         </a>
       </p>
     </section>
@@ -122,7 +121,6 @@ function Program() {
 }
 
 function Copy({ text }: { text: string }) {
-  const words = t.value.common;
-  const copy = () => navigator.clipboard.writeText(text).then(() => announce(words.copied));
-  return <IconButton icon="copy" label={words.copy} onClick={copy} />;
+  const copy = () => navigator.clipboard.writeText(text).then(() => announce(t("Copied.")));
+  return <IconButton icon="copy" label={t("Copy")} onClick={copy} />;
 }

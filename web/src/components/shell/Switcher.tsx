@@ -16,12 +16,11 @@ const MOST_TITLE = 200;
 
 /** Which workspace is shown, by the name that people gave it, and the others. */
 export function Switcher() {
-  const words = t.value.shell;
   return (
     <div class="card switcher">
       {mayWrite.value ? <Title /> : <span class="workspace-title clip">{shownTitle()}</span>}
       <Menu
-        label={words.switchWorkspace}
+        label={t("Switch workspace")}
         icon="down"
         side="right"
         content={(close) => <MenuList close={close} items={listItems()} />}
@@ -31,32 +30,30 @@ export function Switcher() {
 }
 
 function listItems(): MenuItem[] {
-  const words = t.value.shell;
   const items = (workspaces.value ?? []).map(({ name, title: label }): MenuItem => {
     return { label, href: addressOf(name, page.value), isCurrent: name === workspace.value };
   });
   if (mayAdminister.value)
-    items.push({ label: words.newWorkspace, href: NEW, icon: "plus", isRuled: true });
+    items.push({ label: t("New workspace"), href: NEW, icon: "plus", isRuled: true });
   if (workspace.value)
-    items.push({ label: words.manageWorkspaces, href: linkTo("library"), icon: "library" });
+    items.push({ label: t("Manage workspaces"), href: linkTo("library"), icon: "library" });
   return items;
 }
 
 function shownTitle(): string {
-  return title.value || t.value.shell.noWorkspace;
+  return title.value || t("No workspace");
 }
 
 /** The name of the workspace; a click changes it. */
 function Title() {
-  const words = t.value.shell;
   const [isEdited, setEdited] = useState(false);
   if (!isEdited)
     return (
       <button
         type="button"
         class="workspace-title clip"
-        title={words.rename}
-        aria-label={words.renameOf(shownTitle())}
+        title={t("Rename the workspace")}
+        aria-label={t("{title}: rename the workspace", { title: shownTitle() })}
         onClick={() => setEdited(true)}
       >
         {shownTitle()}
@@ -78,7 +75,7 @@ function TitleField({ onDone }: { onDone: () => void }) {
       ref={field}
       type="text"
       class="grow"
-      aria-label={t.value.shell.rename}
+      aria-label={t("Rename the workspace")}
       maxLength={MOST_TITLE}
       defaultValue={title.value}
       onBlur={(event) => save(event.currentTarget.value)}

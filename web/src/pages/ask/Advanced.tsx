@@ -3,11 +3,17 @@ import { Dialog } from "../../components/Dialog";
 import { Check } from "../../components/Fields";
 import { optionsOf, Select } from "../../components/Select";
 import { Table } from "../../components/Table";
-import { t } from "../../i18n";
+import { type Texts, t, textOf } from "../../i18n";
 import { say } from "../../i18n/say";
 import { useWays } from "../../state/ways";
 import type { Choice } from "./address";
-import { AGENTS, sayRetriever, USUAL } from "./words";
+import { AGENTS, MODES, sayRetriever, USUAL } from "./words";
+
+const SUMMARIES: Texts = {
+  "": "what suits the documents",
+  graph: "keywords and meaning, plus named entities and bridges between passages",
+  graph_vector: "keywords and meaning, plus passages near the entities of the best ones",
+};
 
 const MOST_COMPARED = 3;
 
@@ -20,7 +26,6 @@ interface AdvancedProps {
 
 /** All ways to search and to answer, each with what it does, and the comparison of two or three. */
 export function Advanced({ choice, hasModel, onChange, onClose }: AdvancedProps) {
-  const words = t.value.ask;
   const ways = useWays().data;
   const { retriever, mode, usesModel, compared } = choice;
   const known = (ways?.retrievers ?? []).filter((way) => hasModel || !way.needs_model);
@@ -31,30 +36,30 @@ export function Advanced({ choice, hasModel, onChange, onClose }: AdvancedProps)
   };
   return (
     <Dialog
-      title={words.advanced}
+      title={t("Advanced")}
       onClose={onClose}
-      actions={<Button label={words.done} kind="main" onClick={onClose} />}
+      actions={<Button label={t("Done")} kind="main" onClick={onClose} />}
     >
       {hasModel && (
         <div class="row wrap small">
-          <Select label={words.how.mode} value={mode} onChoose={(mode) => onChange({ mode })}>
-            {optionsOf(ways?.modes ?? ["auto"], (name) => words.modes[name] ?? name)}
+          <Select label={t("Answer mode")} value={mode} onChoose={(mode) => onChange({ mode })}>
+            {optionsOf(ways?.modes ?? ["auto"], (name) => textOf(MODES, name))}
           </Select>
           <Check
-            label={words.useModel}
+            label={t("Language model")}
             isOn={usesModel}
             onChange={(usesModel) => onChange({ usesModel })}
           />
         </div>
       )}
       <Table
-        label={words.advanced}
+        label={t("Advanced")}
         class="ways"
         items={[...new Set([...USUAL, ...summaries.keys(), ...AGENTS])]}
         keyOf={(name) => name}
         columns={[
           {
-            head: words.how.searchBy,
+            head: t("Search by"),
             cell: (name) => (
               <label class="row top">
                 <input
@@ -67,19 +72,19 @@ export function Advanced({ choice, hasModel, onChange, onClose }: AdvancedProps)
                   {sayRetriever(name)}
                   <br />
                   <span class="small muted">
-                    {words.summaries[name] ?? say(summaries.get(name) ?? "")}
+                    {textOf(SUMMARIES, name, say(summaries.get(name) ?? ""))}
                   </span>
                 </span>
               </label>
             ),
           },
           {
-            head: words.compare,
+            head: t("Compare"),
             cell: (name) =>
               summaries.has(name) && (
                 <input
                   type="checkbox"
-                  aria-label={words.compareWith(sayRetriever(name))}
+                  aria-label={t("Compare: {name}", { name: sayRetriever(name) })}
                   checked={compared.includes(name)}
                   onChange={(event) => compare(name, event.currentTarget.checked)}
                 />
@@ -87,7 +92,7 @@ export function Advanced({ choice, hasModel, onChange, onClose }: AdvancedProps)
           },
         ]}
       />
-      <p class="small muted">{words.chooseCompared}</p>
+      <p class="small muted">{t("Select two or three to compare.")}</p>
     </Dialog>
   );
 }

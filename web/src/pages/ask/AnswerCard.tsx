@@ -3,7 +3,7 @@ import { Button, IconButton } from "../../components/Button";
 import { ErrorState } from "../../components/ErrorState";
 import { Icon } from "../../components/Icon";
 import { SourcePlace } from "../../components/SourceCard";
-import { count, t } from "../../i18n";
+import { type Texts, t, textOf } from "../../i18n";
 import { say } from "../../i18n/say";
 import { announce } from "../../state/announcements";
 import { AnswerText, type Marks } from "./AnswerText";
@@ -11,7 +11,20 @@ import { Chip, FactChip } from "./Chip";
 import { factMark } from "./facts";
 import { type Answer, type Run, type Stage, type Verdict, verdictOf } from "./runs";
 import { linkOf } from "./Sources";
+import { VERDICTS } from "./words";
 import { writeAnswer } from "./writing";
+
+const REASONS: Texts = {
+  low_confidence: "No passage answers the question with confidence.",
+  no_evidence: "No passage is about the question.",
+};
+
+const STAGES: Texts = {
+  found: "Found",
+  writing: "Writing",
+  keywords: "Keywords",
+  map: "Reading reports",
+};
 
 const MOST_ROWS = 20;
 const ICONS = { found: "check", likely: "info", absent: "none" } as const;
@@ -29,7 +42,6 @@ interface AnswerCardProps {
 
 /** An answer as it comes: what is done, then its text, and how far it can be trusted. */
 export function AnswerCard({ run, label, open, onOpen, onAgain }: AnswerCardProps) {
-  const words = t.value.ask;
   const answer = run.answer.value;
   const state = run.state.value;
   const isAbsent = answer !== null && !answer.answered;
@@ -54,7 +66,13 @@ export function AnswerCard({ run, label, open, onOpen, onAgain }: AnswerCardProp
         {answer?.results.map((result) => (
           <Rows key={result.statement} result={result} />
         ))}
-        {state === "stopped" && <p class="small tag">{text ? words.stoppedPart : words.stopped}</p>}
+        {state === "stopped" && (
+          <p class="small tag">
+            {text
+              ? t("Stopped: this answer is incomplete.")
+              : t("Stopped before an answer was found.")}
+          </p>
+        )}
         {state === "failed" && <ErrorState error={run.error.value} retry={onAgain} />}
         {run.notes.map((note) => (
           <p key={note} class="row top small muted">
@@ -64,9 +82,14 @@ export function AnswerCard({ run, label, open, onOpen, onAgain }: AnswerCardProp
         {(answer || state === "stopped") && (
           <div class="row wrap answer-actions">
             {answer && text && (
-              <Button label={words.copy} kind="quiet" icon="copy" onClick={() => copy(answer)} />
+              <Button
+                label={t("Copy with sources")}
+                kind="quiet"
+                icon="copy"
+                onClick={() => copy(answer)}
+              />
             )}
-            <IconButton icon="refresh" label={words.again} onClick={onAgain} />
+            <IconButton icon="refresh" label={t("Ask again")} onClick={onAgain} />
           </div>
         )}
       </section>
@@ -93,18 +116,17 @@ function marksOf(answer: Answer | null, open: number, onOpen: (number: number) =
 function VerdictLine({ verdict }: { verdict: Verdict }) {
   return (
     <p class={`tag ${TONES[verdict]}`}>
-      <Icon name={ICONS[verdict]} size={14} /> {t.value.ask.verdicts[verdict]}
+      <Icon name={ICONS[verdict]} size={14} /> {t(VERDICTS[verdict])}
     </p>
   );
 }
 
 /** What is being done, one after the other. */
 function Stages({ stages }: { stages: readonly Stage[] }) {
-  const words = t.value.ask;
   const last = stages.at(-1);
   return (
     <ol class="stages row wrap small" aria-live="polite">
-      <li class={last ? "state finished" : "state running"}>{words.searching}</li>
+      <li class={last ? "state finished" : "state running"}>{t("Searching")}</li>
       {stages.map((stage, index) => (
         <li key={index} class={stage === last ? "state running" : "state finished"}>
           {tellStage(stage)}
@@ -115,32 +137,43 @@ function Stages({ stages }: { stages: readonly Stage[] }) {
 }
 
 function tellStage(stage: Stage): string {
-  const words = t.value.ask;
-  if (stage.search) return words.step(stage.search, stage.passages);
-  if (stage.name === "found") return words.found(stage.passages, stage.names.length);
-  if (stage.name === "writing") return words.writing(stage.model);
-  const name = words.stages[stage.name] ?? stage.name;
-  return stage.total ? `${name} ${t.value.common.of(count(stage.done), count(stage.total))}` : name;
+  if (stage.search)
+    return t("{search} ({passages} {passages:passage|passages})", {
+      search: stage.search,
+      passages: stage.passages,
+    });
+  if (stage.name === "found") {
+    const { passages, names } = stage;
+    if (names.length === 0) return t("{passages} {passages:passage|passages} found", { passages });
+    return t("{passages} {passages:passage|passages}, {names} {names:entity|entities} found", {
+      passages,
+      names: names.length,
+    });
+  }
+  if (stage.name === "writing") return t("{model} is writing", { model: stage.model });
+  const name = textOf(STAGES, stage.name);
+  return stage.total
+    ? `${name} ${t("{shown} of {total}", { shown: stage.done, total: stage.total })}`
+    : name;
 }
 
 /** No answer: said in a sentence, with the nearest passage in full. */
 function Absent({ answer, run }: { answer: Answer; run: Run }) {
-  const words = t.value.ask;
   const nearest = answer.citations[0];
   const hit = run.evidence.value?.hits.find(({ chunk_id }) => chunk_id === nearest?.chunk_id);
   return (
     <>
       {run.isPartial ? (
-        <p class="tag warn">{words.notYet}</p>
+        <p class="tag warn">{t("Not in the files that were ready")}</p>
       ) : (
         <>
           <VerdictLine verdict="absent" />
-          <p>{words.reasons[answer.reason] ?? say(answer.answer)}</p>
+          <p>{textOf(REASONS, answer.reason, say(answer.answer))}</p>
         </>
       )}
       {nearest && (
-        <section class="nearest stack" aria-label={words.nearest}>
-          <p class="small muted">{words.nearest}</p>
+        <section class="nearest stack" aria-label={t("This may be it")}>
+          <p class="small muted">{t("This may be it")}</p>
           <a class="source-title" {...linkOf(hit ?? nearest)}>
             {nearest.title || nearest.document}
           </a>
@@ -162,7 +195,9 @@ function Rows({ result: { columns, rows, row_count } }: { result: Answer["result
     <>
       <AnswerText text={[...head, ...rows.slice(0, MOST_ROWS).map(line)].join("\n")} />
       {total > MOST_ROWS && (
-        <p class="small muted">{t.value.ask.rowsShown(count(MOST_ROWS), count(total))}</p>
+        <p class="small muted">
+          {t("Showing {shown} of {total} rows.", { shown: MOST_ROWS, total })}
+        </p>
       )}
     </>
   );
@@ -178,5 +213,5 @@ function writeCell(cell: unknown): string {
 /** Put an answer on the clipboard, with its sources. */
 async function copy(answer: Answer): Promise<void> {
   await navigator.clipboard.writeText(writeAnswer(answer));
-  announce(t.value.common.copied);
+  announce(t("Copied."));
 }

@@ -117,7 +117,7 @@ function Plain({ text, isLast = false }: { text: string; isLast?: boolean }) {
       {pieces.map((piece, index) => {
         if (piece === uncited) {
           return (
-            <span key={index} class="uncited" title={t.value.ask.uncited}>
+            <span key={index} class="uncited" title={t("No sources are cited.")}>
               {piece.text}
             </span>
           );

@@ -42,7 +42,6 @@ const NEW = "new";
 /** The workspace: its sources, a thread of questions, and the source of an answer. */
 export default function AskPage() {
   const here = workspace.value;
-  const words = t.value.ask;
   const choice = readChoice();
   const text = asked("q").trim();
   const isComparing = choice.compared.length > 1 && text !== "";
@@ -71,7 +70,7 @@ export default function AskPage() {
   const kinds = `${place ? "reading" : ""} ${hasTurns ? "has-turns" : ""}`;
   return (
     <div class={`ask ${kinds}`} data-view={view}>
-      <nav class="ask-tabs" aria-label={words.views}>
+      <nav class="ask-tabs" aria-label={t("Parts of the workspace")}>
         {(["thread", "sources"] as const).map((name) => (
           <button
             key={name}
@@ -79,10 +78,10 @@ export default function AskPage() {
             aria-current={view === name ? "true" : undefined}
             onClick={() => setView(name)}
           >
-            {words[name]}
+            {name === "thread" ? t("Thread") : t("Sources")}
           </button>
         ))}
-        <a href={linkTo("graph")}>{t.value.pages.graph}</a>
+        <a href={linkTo("graph")}>{t("Graph")}</a>
       </nav>
       <div class="ask-sources">
         <SourcesPanel
@@ -94,12 +93,12 @@ export default function AskPage() {
       </div>
       <div class="ask-thread">
         <PageHead
-          title={t.value.pages.ask}
+          title={t("Workspace")}
           actions={
             <>
               <a class="button quiet" href={linkTo("ask", { thread: NEW })}>
                 <Icon name="plus" />
-                <span>{words.newThread}</span>
+                <span>{t("New thread")}</span>
               </a>
               <History />
               {runs.some(({ answer }) => answer.value) && (
@@ -107,8 +106,8 @@ export default function AskPage() {
                   class="icon-button"
                   download="thread.md"
                   href={`data:text/markdown;charset=utf-8,${encodeURIComponent(writeThread(runs))}`}
-                  aria-label={words.exportThread}
-                  title={words.exportThread}
+                  aria-label={t("Export as Markdown")}
+                  title={t("Export as Markdown")}
                 >
                   <Icon name="download" />
                 </a>
@@ -121,7 +120,7 @@ export default function AskPage() {
             <Compare question={questionOf(here, text, choice)} retrievers={choice.compared} />
             <IconButton
               icon="close"
-              label={words.stopComparing}
+              label={t("Stop comparing")}
               onClick={() => setQuery({ vs: null, q: null })}
             />
           </>
@@ -144,7 +143,11 @@ export default function AskPage() {
           <Reader
             {...place}
             label={
-              place.citation && t.value.common.of(String(place.citation.number), String(place.of))
+              place.citation &&
+              t("{shown} of {total}", {
+                shown: String(place.citation.number),
+                total: String(place.of),
+              })
             }
             onClose={closeReader}
             onStep={place.of > 1 ? (step: 1 | -1) => stepCitation(runs, step) : undefined}
@@ -237,7 +240,7 @@ function Turns({ thread, isReading, onAsk }: TurnsProps) {
     }
   }, [isReading]);
   return (
-    <ol ref={list} class="turns stack" aria-label={t.value.ask.thread}>
+    <ol ref={list} class="turns stack" aria-label={t("Thread")}>
       {runs.map((run, index) => (
         <li key={`${index} ${run.at}`}>
           <TurnView

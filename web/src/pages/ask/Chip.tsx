@@ -86,7 +86,7 @@ export function Chip({ citation, isOpen, onOpen }: ChipProps) {
   return (
     <Mark
       mark={citation.number}
-      label={t.value.ask.citation(citation.number, name)}
+      label={t("Citation {n}: {title}", { n: citation.number, title: name })}
       pressed={isOpen}
       onPress={onOpen}
     >
@@ -99,18 +99,17 @@ export function Chip({ citation, isOpen, onOpen }: ChipProps) {
 
 /** The mark of a remembered fact: its card states it, and a press leads to it below the answer. */
 export function FactChip({ fact }: { fact: StatedFact }) {
-  const words = t.value.ask.memory;
   return (
     <Mark
       mark={factMark(fact)}
       class="fact"
-      label={words.mark(factMark(fact), fact.text)}
+      label={t("Remembered fact {mark}: {fact}", { mark: factMark(fact), fact: fact.text })}
       onPress={(button) => {
         const cited = `[data-fact="${fact.number}"]`;
         button.closest(".turn")?.querySelector<HTMLElement>(cited)?.focus();
       }}
     >
-      <strong>{words.fact}</strong>
+      <strong>{t("Remembered fact")}</strong>
       <span class="small faint">{factOrigin(fact)}</span>
       <span class="serif clamp">{fact.text}</span>
     </Mark>

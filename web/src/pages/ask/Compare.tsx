@@ -13,7 +13,6 @@ interface CompareProps {
 
 /** Several retrievers on one question: answers beside each other, passages in one table. */
 export function Compare({ question, retrievers }: CompareProps) {
-  const words = t.value.ask;
   const key = JSON.stringify([question, retrievers]);
   const [runs, setRuns] = useState<readonly Run[]>([]);
   useEffect(() => {
@@ -32,7 +31,7 @@ export function Compare({ question, retrievers }: CompareProps) {
             <h3>{sayRetriever(run.question.retriever)}</h3>
             <AnswerCard
               run={run}
-              label={words.answerBy(sayRetriever(run.question.retriever))}
+              label={t("Answer: {name}", { name: sayRetriever(run.question.retriever) })}
               open={0}
               onOpen={(number) => openCited(run, number)}
               onAgain={() => setRuns(runs.with(index, begin(run.question)))}
@@ -41,7 +40,7 @@ export function Compare({ question, retrievers }: CompareProps) {
         ))}
       </div>
       <PassageTable runs={runs} />
-      <p class="small muted">{words.compareNote}</p>
+      <p class="small muted">{t("All retrievers found the passages in coloured rows.")}</p>
     </div>
   );
 }

@@ -19,34 +19,37 @@ interface GuideProps {
 
 /** What stands beside a thread while no source is open: what the documents are about. */
 export function Guide({ details, onAsk }: GuideProps) {
-  const words = t.value.ask;
   const isEmpty = details?.documents === 0;
   const loaded = useCall("get", "/guide", details && !isEmpty ? {} : null);
   if (isEmpty)
     return (
       <Empty
         icon="ask"
-        title={t.value.documents.none}
+        title={t("No documents yet")}
         actions={
           <Button
-            label={t.value.documents.toLibrary}
+            label={t("Go to the library")}
             kind="main"
             onClick={() => go(linkTo("library"))}
           />
         }
       >
-        <p>{words.startEmpty}</p>
+        <p>{t("Add files in the library. You can ask as soon as the first ones are indexed.")}</p>
       </Empty>
     );
   const guide: Partial<Shapes["GuideShape"]> = loaded.data ?? {};
   const { documents = [], topics = [], questions = [], timeline = [] } = guide;
   return (
-    <section class="guide stack" aria-label={words.guide.title}>
-      <p class="muted">{words.start}</p>
+    <section class="guide stack" aria-label={t("Guide")}>
+      <p class="muted">
+        {t(
+          "Ask in your own words. Answers cite their sources, or say that the documents do not contain the answer.",
+        )}
+      </p>
       {isReading.value && <p class="tag warn">{sayReady()}</p>}
-      <Offers label={words.guide.questions} questions={questions} onAsk={onAsk} />
-      <Part title={words.guide.documents} lines={documents.map(toLine)} />
-      {topics.length > 0 && <h2>{words.guide.topics}</h2>}
+      <Offers label={t("Questions to ask")} questions={questions} onAsk={onAsk} />
+      <Part title={t("Documents")} lines={documents.map(toLine)} />
+      {topics.length > 0 && <h2>{t("Topics")}</h2>}
       <ul class="lines small">
         {topics.map(({ name, community }) => (
           <li key={community}>
@@ -54,7 +57,7 @@ export function Guide({ details, onAsk }: GuideProps) {
           </li>
         ))}
       </ul>
-      <Part title={words.guide.timeline} lines={timeline.map(toLine)} />
+      <Part title={t("Timeline")} lines={timeline.map(toLine)} />
     </section>
   );
 }

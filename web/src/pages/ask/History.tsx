@@ -10,7 +10,7 @@ import { forgetThreads, threadsTurn } from "./threads";
 export function History() {
   return (
     <Menu
-      label={t.value.ask.history}
+      label={t("History")}
       icon="history"
       side="right"
       content={(close) => <Threads onOpen={close} />}
@@ -19,7 +19,6 @@ export function History() {
 }
 
 function Threads({ onOpen }: { onOpen: () => void }) {
-  const words = t.value.ask;
   const turn = threadsTurn.value;
   const loaded = useCall("get", "/threads", {}, { turn, keepsOld: true });
   const threads = loaded.data?.threads ?? [];
@@ -30,14 +29,16 @@ function Threads({ onOpen }: { onOpen: () => void }) {
   return (
     <div class="history stack tight">
       <div class="row between">
-        <h2>{words.history}</h2>
+        <h2>{t("History")}</h2>
         {threads.length > 0 && (
-          <Button label={words.forgetAll} kind="quiet" onClick={() => forget()} />
+          <Button label={t("Clear history")} kind="quiet" onClick={() => forget()} />
         )}
       </div>
       <Pending of={loaded} />
       {loaded.data && (
-        <p class="small faint">{threads.length > 0 ? words.historyNote : words.noHistory}</p>
+        <p class="small faint">
+          {threads.length > 0 ? t("Kept on the server for your key.") : t("No threads yet.")}
+        </p>
       )}
       <ul class="ruled">
         {threads.map(({ id, title, turns, updated }) => (
@@ -45,10 +46,14 @@ function Threads({ onOpen }: { onOpen: () => void }) {
             <a class="name grow" href={linkTo("ask", { thread: id })} onClick={onOpen}>
               <span class="clamp">{title}</span>
               <span class="small faint">
-                {words.turns(turns)} · {moment(updated)}
+                {t("{n} {n:question|questions}", { n: turns })} · {moment(updated)}
               </span>
             </a>
-            <IconButton icon="close" label={words.forget(title)} onClick={() => forget(id)} />
+            <IconButton
+              icon="close"
+              label={t("Delete: {question}", { question: title })}
+              onClick={() => forget(id)}
+            />
           </li>
         ))}
       </ul>

@@ -1,14 +1,14 @@
 import { useMemo, useState } from "preact/hooks";
 import { SmallGraph } from "../../components/graph/SmallGraph";
 import { TextCode } from "../../components/prose";
-import { count, duration, moment, percent, t } from "../../i18n";
+import { duration, moment, percent, t, textOf } from "../../i18n";
 import { go, linkTo } from "../../state/location";
 import { sayRelation } from "../graph/words";
 import { openPlace } from "./address";
 import { PassageTable } from "./PassageTable";
 import { findPath } from "./path";
 import type { Answer, Evidence, Run } from "./runs";
-import { sayRetriever } from "./words";
+import { MODES, sayRetriever } from "./words";
 
 /** One line on how an answer was made; opened, how its passages were found. */
 export function How({ run }: { run: Run }) {
@@ -18,7 +18,7 @@ export function How({ run }: { run: Run }) {
   return (
     <details class="how small" onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary class="muted">
-        <span>{t.value.ask.how.title}</span> &emsp;{" "}
+        <span>{t("How it was found")}</span> &emsp;{" "}
         <span class="faint">{sayCost(answer, run)}</span>
       </summary>
       {isOpen && <Found answer={answer} run={run} />}
@@ -28,29 +28,27 @@ export function How({ run }: { run: Run }) {
 
 /** Return what an answer took, and what was checked, in a line. */
 function sayCost(answer: Answer, run: Run): string {
-  const words = t.value.ask.how;
   const { usage } = answer;
   const tokens = usage.input_tokens + usage.output_tokens;
   const parts = [
-    answer.model || words.quoted,
-    tokens > 0 ? words.tokens(count(tokens)) : duration(usage.seconds),
-    usage.money && Number(usage.money) > 0 ? words.money(usage.money) : "",
-    run.removed > 0 ? words.removed(run.removed) : "",
+    answer.model || t("quoted, no model"),
+    tokens > 0 ? t("{n} tokens", { n: tokens }) : duration(usage.seconds),
+    usage.money && Number(usage.money) > 0 ? `${usage.money} USD` : "",
+    run.removed > 0 ? t("{n} {n:sentence|sentences} removed", { n: run.removed }) : "",
     run.stages.value.length === 0 ? moment(run.at) : "",
   ];
   return parts.filter(Boolean).join(" · ");
 }
 
 function Found({ answer, run }: { answer: Answer; run: Run }) {
-  const words = t.value.ask.how;
   const evidence = run.evidence.value;
   const steps = [...new Set(evidence?.trace ?? [])];
   const figures: [string, string][] = [
-    [words.searchBy, sayRetriever(answer.retriever)],
-    [words.mode, answer.model ? (t.value.ask.modes[answer.mode] ?? answer.mode) : ""],
-    [words.confidence, answer.confidence === null ? "" : percent(answer.confidence)],
-    [words.filter, evidence?.filter ?? ""],
-    [words.time, duration(answer.usage.seconds)],
+    [t("Search by"), sayRetriever(answer.retriever)],
+    [t("Answer mode"), answer.model ? textOf(MODES, answer.mode) : ""],
+    [t("Confidence"), answer.confidence === null ? "" : percent(answer.confidence)],
+    [t("Filter"), evidence?.filter ?? ""],
+    [t("Time"), duration(answer.usage.seconds)],
   ];
   return (
     <div class="stack">
@@ -67,7 +65,7 @@ function Found({ answer, run }: { answer: Answer; run: Run }) {
       {evidence && <Path answer={answer} evidence={evidence} />}
       <PassageTable runs={[run]} />
       {steps.length > 0 && (
-        <ul class="lines muted" aria-label={words.steps}>
+        <ul class="lines muted" aria-label={t("Steps")}>
           {steps.map((step) => (
             <li key={step}>{step}</li>
           ))}
@@ -75,7 +73,9 @@ function Found({ answer, run }: { answer: Answer; run: Run }) {
       )}
       {answer.results.map((result) => (
         <figure key={result.statement} class="stack tight">
-          <figcaption>{words.query(result.place || result.language)}</figcaption>
+          <figcaption>
+            {t("Query on {place}", { place: result.place || result.language })}
+          </figcaption>
           <TextCode>{result.statement}</TextCode>
           {Object.keys(result.parameters).length > 0 && (
             <TextCode>{JSON.stringify(result.parameters)}</TextCode>
@@ -109,7 +109,7 @@ function Path({ answer, evidence }: PathProps) {
           return { ...node, isStart: isName, isFixed: isName };
         })}
         edges={edges.map((edge) => ({ ...edge, label: sayRelation(edge.label) }))}
-        ariaLabel={t.value.ask.how.path}
+        ariaLabel={t("Hops that lead to the cited passages")}
         onNode={open}
       />
       <ol class="lines">

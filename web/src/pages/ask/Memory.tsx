@@ -27,12 +27,11 @@ export function Heard({ run }: { run: Run }) {
   useEffect(() => {
     if (told) noteChange();
   }, [told]);
-  const words = t.value.ask.memory;
   return (
     <>
       {told && (
-        <section class="card heard stack" aria-label={words.heard}>
-          {told.learned.length > 0 && <p>{words.remembered}</p>}
+        <section class="card heard stack" aria-label={t("Statement")}>
+          {told.learned.length > 0 && <p>{t("Remembered.")}</p>}
           <Facts facts={told.learned} ended={told.ended} />
           {told.note && <p class="small muted">{say(told.note)}</p>}
         </section>
@@ -45,7 +44,6 @@ export function Heard({ run }: { run: Run }) {
 }
 
 function OfferCard({ here, offer }: { here: string; offer: Offer }) {
-  const words = t.value.ask.memory;
   const [state, setState] = useState<"open" | "stored" | "refused">("open");
   const settle = async (stores: boolean) => {
     await settleOffer(here, offer, stores);
@@ -53,13 +51,13 @@ function OfferCard({ here, offer }: { here: string; offer: Offer }) {
   };
   if (state === "refused") return null;
   return (
-    <section class="card heard stack" aria-label={words.offer}>
-      <p>{state === "open" ? words.offer : words.remembered}</p>
+    <section class="card heard stack" aria-label={t("Remember this?")}>
+      <p>{state === "open" ? t("Remember this?") : t("Remembered.")}</p>
       <Facts facts={offer.facts} ended={offer.ended} />
       {state === "open" && (
         <span class="row">
-          <Button label={words.remember} kind="main" onClick={() => settle(true)} />
-          <Button label={words.notNow} kind="quiet" onClick={() => settle(false)} />
+          <Button label={t("Remember")} kind="main" onClick={() => settle(true)} />
+          <Button label={t("Not now")} kind="quiet" onClick={() => settle(false)} />
         </span>
       )}
     </section>
@@ -76,7 +74,7 @@ function Facts({ facts, ended }: { facts: readonly Fact[]; ended: readonly Fact[
       ))}
       {ended.map((fact) => (
         <li key={fact.id} class="small muted">
-          {t.value.ask.memory.ended(fact.sentence)}
+          {t("No longer valid: {fact}", { fact: fact.sentence })}
         </li>
       ))}
     </ul>
@@ -90,11 +88,10 @@ function Times({ fact }: { fact: Fact }) {
 
 /** The remembered facts that an answer cites. */
 export function CitedFacts({ facts }: { facts: readonly StatedFact[] }) {
-  const words = t.value.ask.memory;
   if (facts.length === 0) return null;
   return (
-    <section class="stack tight" aria-label={words.cited}>
-      <h3 class="small muted">{words.cited}</h3>
+    <section class="stack tight" aria-label={t("From remembered facts")}>
+      <h3 class="small muted">{t("From remembered facts")}</h3>
       <ol class="stack tight">
         {facts.map((fact) => (
           <li key={fact.number} data-fact={fact.number} tabIndex={-1}>
@@ -108,7 +105,6 @@ export function CitedFacts({ facts }: { facts: readonly StatedFact[] }) {
 
 /** All facts of the key; one that may write can forget each, or all. */
 export function MemoryPanel() {
-  const words = t.value.ask.memory;
   const [isAsking, setAsking] = useState(false);
   const loaded = useCall("get", "/memory", {}, { turn: memoryTurn.value });
   const { facts, total } = loaded.data ?? { facts: [], total: 0 };
@@ -116,12 +112,16 @@ export function MemoryPanel() {
   return (
     <section class="history stack tight" aria-labelledby="memory-title">
       <div class="row between">
-        <h2 id="memory-title">{words.facts}</h2>
+        <h2 id="memory-title">{t("Remembered facts")}</h2>
         {mayWrite.value && (
-          <Button label={words.forgetAll} kind="quiet" onClick={() => setAsking(true)} />
+          <Button label={t("Forget all")} kind="quiet" onClick={() => setAsking(true)} />
         )}
       </div>
-      <p class="small faint">{words.note}</p>
+      <p class="small faint">
+        {t(
+          "Stated in conversations, and kept on the server for your key. Answers cite them as M1, M2 …",
+        )}
+      </p>
       <ul class="ruled">
         {facts.map((fact) => (
           <li key={fact.id} class="row top">
@@ -131,7 +131,7 @@ export function MemoryPanel() {
             {mayWrite.value && (
               <IconButton
                 icon="close"
-                label={words.forget(fact.sentence)}
+                label={t("Forget: {fact}", { fact: fact.sentence })}
                 onClick={() => forgetFact(workspace.value, fact)}
               />
             )}
@@ -140,12 +140,17 @@ export function MemoryPanel() {
       </ul>
       {isAsking && (
         <Confirm
-          title={words.forgetAllTitle}
-          action={words.forgetAll}
+          title={t("Forget all facts?")}
+          action={t("Forget all")}
           onClose={() => setAsking(false)}
           onConfirm={() => forgetAll(workspace.value)}
         >
-          <p>{words.forgetAllWarning(total)}</p>
+          <p>
+            {t(
+              "This deletes {n} {n:fact|facts} of your key in this workspace, and the answers in your threads that cite facts. This cannot be undone.",
+              { n: total },
+            )}
+          </p>
         </Confirm>
       )}
     </section>
@@ -154,7 +159,7 @@ export function MemoryPanel() {
 
 async function forgetAll(here: string): Promise<void> {
   await forgetFacts(here);
-  announce(t.value.ask.memory.forgotten);
+  announce(t("All facts were deleted."));
   // The button that had the focus is gone with the list.
   document.getElementById("question")?.focus();
 }

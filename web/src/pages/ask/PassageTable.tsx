@@ -30,20 +30,19 @@ export function alignSources(columns: readonly (readonly Hit[])[]): Row[] {
 
 /** The passages that runs found: the score in one, or the rank in each, and which are cited. */
 export function PassageTable({ runs }: { runs: readonly Run[] }) {
-  const words = t.value.ask.how;
   const rows = alignSources(runs.map((run) => run.evidence.value?.hits ?? []));
   if (rows.length === 0) return null;
   const isOne = runs.length === 1;
   return (
     <Table
-      label={isOne ? words.passages : t.value.ask.aligned}
+      label={isOne ? t("Passages found") : t("Passages by rank of each retriever")}
       class="passages"
       items={rows}
       keyOf={({ hit }) => hit.chunk_id}
       isChosen={({ found }) => !isOne && found.every(Boolean)}
       columns={[
         {
-          head: words.passages,
+          head: t("Passages found"),
           cell: ({ hit }) => (
             <>
               <a {...linkOf(hit)}>{hit.title || hit.document}</a>
@@ -52,14 +51,14 @@ export function PassageTable({ runs }: { runs: readonly Run[] }) {
           ),
         },
         ...runs.map(({ question, answer }, column) => ({
-          head: isOne ? words.score : sayRetriever(question.retriever),
+          head: isOne ? t("Score") : sayRetriever(question.retriever),
           cell: ({ hit: { chunk_id }, found }: Row) => {
             const hit = found[column];
             const isCited = answer.value?.citations.some((cited) => cited.chunk_id === chunk_id);
             return (
               <>
                 {!hit ? "–" : isOne ? decimal(hit.score, 2) : hit.rank}{" "}
-                {isCited && <span class="tag accent">{words.cited}</span>}
+                {isCited && <span class="tag accent">{t("cited")}</span>}
               </>
             );
           },

@@ -26,7 +26,6 @@ interface QuestionBoxProps {
 export function QuestionBox(props: QuestionBoxProps) {
   const { choice, details, isFollowUp, isRunning, onAsk, onStop } = props;
   const draft = `draft.${workspace.value}`;
-  const words = t.value.ask;
   const [text, setText] = useState(() => recallInTab(draft));
   // Chosen here, and asked with when the question is sent: a choice alone must cost nothing.
   const [way, setWay] = useState(choice);
@@ -59,8 +58,8 @@ export function QuestionBox(props: QuestionBoxProps) {
           ref={field}
           id="question"
           rows={1}
-          aria-label={words.question}
-          placeholder={isFollowUp ? words.placeholderFurther : words.placeholder}
+          aria-label={t("Your question")}
+          placeholder={isFollowUp ? t("Ask a follow-up") : t("Ask your documents")}
           value={text}
           onInput={(event) => write(event.currentTarget.value)}
           onKeyDown={(event) => {
@@ -73,7 +72,7 @@ export function QuestionBox(props: QuestionBoxProps) {
         />
         {isFollowUp && (
           <button type="button" class="skip-back" onClick={focusAnswer}>
-            {words.toAnswer}
+            {t("To the answer (Esc)")}
           </button>
         )}
         <div class="row wrap question-ways">
@@ -82,12 +81,12 @@ export function QuestionBox(props: QuestionBoxProps) {
               label={way.compared.map(sayRetriever).join(" · ")}
               kind="quiet"
               icon="close"
-              title={words.stopComparing}
+              title={t("Stop comparing")}
               onClick={() => change({ compared: [] })}
             />
           ) : (
             <Select
-              label={words.how.searchBy}
+              label={t("Search by")}
               value={way.retriever}
               onChoose={(retriever) => change({ retriever })}
             >
@@ -96,7 +95,7 @@ export function QuestionBox(props: QuestionBoxProps) {
           )}
           {toggle}
           <Button
-            label={words.advanced}
+            label={t("Advanced")}
             kind="quiet"
             icon="more"
             onClick={() => setAdvanced(true)}
@@ -104,10 +103,10 @@ export function QuestionBox(props: QuestionBoxProps) {
           <span class="grow" />
           {isRunning ? (
             // Keys: else the pressed button became the one that sends, and asked again.
-            <Button label={words.stop} key="stop" icon="stop" onClick={onStop} />
+            <Button label={t("Stop")} key="stop" icon="stop" onClick={onStop} />
           ) : (
             <Button
-              label={words.ask}
+              label={t("Ask")}
               key="ask"
               kind="main"
               type="submit"

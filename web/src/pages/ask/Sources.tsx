@@ -31,7 +31,6 @@ const MOST_FOUND = 4;
 
 /** The passages that an answer cites; until it is there, those that were found. */
 export function Sources({ run, open, onOpen }: SourcesProps) {
-  const words = t.value.ask;
   const answer = run.answer.value;
   const cited = (answer?.answered ? answer.citations : []).map((source) => ({
     source,
@@ -50,7 +49,7 @@ export function Sources({ run, open, onOpen }: SourcesProps) {
   }));
   const shown = [...cited, ...found];
   if (shown.length === 0) return null;
-  const title = answer ? words.sources : words.foundPassages;
+  const title = answer ? t("Sources") : t("Passages found");
   return (
     <section class="stack tight" aria-label={title}>
       <h3 class="small muted">{title}</h3>

@@ -25,7 +25,6 @@ interface TurnProps {
 
 /** A question of a thread, its answer, and what that stands on. */
 export function TurnView({ thread, run, number, isLast, onAsk }: TurnProps) {
-  const words = t.value.ask;
   const { question } = run;
   const answer = run.answer.value;
   const again = (edited = question.edited) => thread.ask({ ...question, edited }, { instead: run });
@@ -43,7 +42,7 @@ export function TurnView({ thread, run, number, isLast, onAsk }: TurnProps) {
       {!isHeardOnly && (
         <AnswerCard
           run={run}
-          label={number === 1 ? words.answer : words.answerOf(number)}
+          label={number === 1 ? t("Answer") : t("Answer {turn}", { turn: number })}
           open={open}
           onOpen={onOpen}
           onAgain={() => again()}
@@ -74,7 +73,7 @@ function Related({ run, answer, onAsk }: RelatedProps) {
     .map(({ chunk_id, span }) => ({ chunk_id, span: span as [number, number] }));
   const body = { question: run.understood || run.question.text, citations, most: 3 };
   const { data } = useCall("post", "/related", citations.length > 0 ? { body } : null);
-  return <Offers label={t.value.ask.related} questions={data ?? []} onAsk={onAsk} />;
+  return <Offers label={t("Related questions")} questions={data ?? []} onAsk={onAsk} />;
 }
 
 interface UnderstoodProps {
@@ -85,7 +84,6 @@ interface UnderstoodProps {
 
 /** How a follow-up was understood after the turns before it; edited, it is asked in its place. */
 function Understood({ run, isFollowUp, onAsk }: UnderstoodProps) {
-  const words = t.value.ask;
   const { understood } = run;
   const [draft, setDraft] = useState<string | null>(null);
   const { only, edited } = run.question;
@@ -101,13 +99,13 @@ function Understood({ run, isFollowUp, onAsk }: UnderstoodProps) {
         <input
           type="text"
           class="grow"
-          aria-label={words.editQuestion}
+          aria-label={t("Edit the question")}
           value={draft}
           ref={focusField}
           onInput={(event) => setDraft(event.currentTarget.value)}
         />
-        <Button label={words.ask} type="submit" />
-        <Button label={t.value.common.cancel} kind="quiet" onClick={() => setDraft(null)} />
+        <Button label={t("Ask")} type="submit" />
+        <Button label={t("Cancel")} kind="quiet" onClick={() => setDraft(null)} />
       </form>
     );
   const isShown = understood && (isFollowUp || edited);
@@ -116,16 +114,16 @@ function Understood({ run, isFollowUp, onAsk }: UnderstoodProps) {
     <p class="row wrap small muted">
       {isShown && (
         <>
-          <span>{words.understood(understood)}</span>
+          <span>{t("Understood as: {question}", { question: understood })}</span>
           <Button
-            label={words.edit}
+            label={t("Edit")}
             kind="quiet"
-            title={words.editQuestion}
+            title={t("Edit the question")}
             onClick={() => setDraft(understood)}
           />
         </>
       )}
-      {only && <span class="tag">{words.fromChosen}</span>}
+      {only && <span class="tag">{t("from the selected sources")}</span>}
     </p>
   );
 }
@@ -134,7 +132,6 @@ const focusField = (field: HTMLInputElement | null) => field?.focus();
 
 /** An answer from a part of the files: how many there were, and a way to ask again later. */
 function Partial({ onAgain }: { onAgain: () => void }) {
-  const words = t.value.ask;
   const [waits, setWaits] = useState(false);
   const reads = isReading.value;
   useEffect(() => {
@@ -142,12 +139,12 @@ function Partial({ onAgain }: { onAgain: () => void }) {
   }, [waits, reads]);
   return (
     <p class="row wrap small muted">
-      <span>{reads ? sayReady() : words.nowReady}</span>
+      <span>{reads ? sayReady() : t("More files are ready now.")}</span>
       {waits ? (
-        <span class="tag">{words.waiting}</span>
+        <span class="tag">{t("Will be asked again")}</span>
       ) : (
         <Button
-          label={reads ? words.againWhenReady : words.again}
+          label={reads ? t("Ask again when all are ready") : t("Ask again")}
           icon="refresh"
           onClick={() => (reads ? setWaits(true) : onAgain())}
         />

@@ -27,16 +27,20 @@ export const factMark = ({ number }: StatedFact) => `M${number}`;
 
 /** Return the period of a fact, or the day of its statement if it was stated without a time. */
 export function factTimes({ since, until }: Pick<Fact, "since" | "until">): string {
-  const words = t.value.ask.memory;
-  const begin = since && (isOfStatement(since) ? words.stated(dayOf(since)) : words.since(since));
-  return [begin, until && words.until(dayOf(until))].filter(Boolean).join(", ");
+  const begin =
+    since &&
+    (isOfStatement(since)
+      ? t("stated on {day}", { day: dayOf(since) })
+      : t("since {time}", { time: since }));
+  return [begin, until && t("until {time}", { time: dayOf(until) })].filter(Boolean).join(", ");
 }
 
 /** Return where a fact was stated, and on which day if that is known. */
 export function factOrigin({ source, since }: StatedFact): string {
-  const words = t.value.ask.memory;
-  const place = source === CONVERSATION ? words.conversation : source;
-  return [place, isOfStatement(since) && words.stated(dayOf(since))].filter(Boolean).join(" · ");
+  const place = source === CONVERSATION ? t("From a conversation") : source;
+  return [place, isOfStatement(since) && t("stated on {day}", { day: dayOf(since) })]
+    .filter(Boolean)
+    .join(" · ");
 }
 
 /** A fact that was stated without a time holds from the minute of its statement. */

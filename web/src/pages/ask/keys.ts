@@ -12,7 +12,9 @@ const DIGITS = [1, 2, 3, 4, 5, 6, 7, 8, 9];
 /** Say which citation is open, for those who do not see it. */
 export function useSaidCitation(place: Open | null): void {
   const { number, title, document } = place?.citation ?? {};
-  const said = number ? t.value.ask.citation(number, title || document || "") : "";
+  const said = number
+    ? t("Citation {n}: {title}", { n: number, title: title || document || "" })
+    : "";
   useEffect(() => {
     if (said) speak(said);
   }, [said]);
@@ -20,29 +22,28 @@ export function useSaidCitation(place: Open | null): void {
 
 /** Keys of the page: through the citations, to one by its number, to the question and back. */
 export function useAskKeys(runs: readonly Run[]): void {
-  const words = t.value.ask;
   useShortcuts([
     {
       keys: "/",
-      label: words.keys.question,
+      label: t("Go to the question box"),
       run: () => document.getElementById("question")?.focus(),
     },
     {
       keys: "Mod+Enter",
-      label: words.ask,
+      label: t("Ask"),
       run: () => document.querySelector<HTMLFormElement>(".question-box")?.requestSubmit(),
     },
-    { keys: "j", label: words.keys.next, run: () => stepCitation(runs, 1) },
-    { keys: "k", label: words.keys.before, run: () => stepCitation(runs, -1) },
+    { keys: "j", label: t("Next citation"), run: () => stepCitation(runs, 1) },
+    { keys: "k", label: t("Previous citation"), run: () => stepCitation(runs, -1) },
     {
       keys: ".",
-      label: words.how.title,
+      label: t("How it was found"),
       run: () =>
         document.querySelector<HTMLElement>(".turns > :last-child .how > summary")?.click(),
     },
     ...DIGITS.map((number) => ({
       keys: String(number),
-      label: words.keys.open,
+      label: t("Open a citation by number"),
       run: () => {
         const run = runOfAddress(runs);
         const known = run?.answer.peek()?.citations.some((each) => each.number === number);

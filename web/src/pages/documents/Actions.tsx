@@ -18,18 +18,22 @@ interface ActionsProps {
 
 /** What can be done with a document. */
 export function Actions({ details, contents, isUnderlined }: ActionsProps) {
-  const words = t.value.documents;
   const [isLeaving, setLeaving] = useState(false);
   const underline = () => setQuery({ things: isUnderlined ? null : 1 }, { replace: true });
-  useShortcuts([{ keys: "u", label: words.underline, run: underline }]);
+  useShortcuts([{ keys: "u", label: t("Highlight entities"), run: underline }]);
   return (
     <>
-      <Button label={words.underline} icon="underline" pressed={isUnderlined} onClick={underline} />
+      <Button
+        label={t("Highlight entities")}
+        icon="underline"
+        pressed={isUnderlined}
+        onClick={underline}
+      />
       {mayWrite.value && (
         <>
-          <Button label={words.reindex} icon="refresh" onClick={() => lookAgain(details.uri)} />
+          <Button label={t("Reindex")} icon="refresh" onClick={() => lookAgain(details.uri)} />
           <Button
-            label={words.remove}
+            label={t("Remove")}
             icon="delete"
             kind="danger"
             onClick={() => setLeaving(true)}
@@ -38,8 +42,8 @@ export function Actions({ details, contents, isUnderlined }: ActionsProps) {
       )}
       {isLeaving && (
         <Confirm
-          title={words.removeTitle(details.title || nameOf(details.uri))}
-          action={words.remove}
+          title={t("Remove {name}?", { name: details.title || nameOf(details.uri) })}
+          action={t("Remove")}
           onClose={() => setLeaving(false)}
           onConfirm={() => remove(details.id)}
         >
@@ -54,7 +58,6 @@ const NAMED = 12;
 
 /** What would vanish with a document, and what would stay. */
 function Preview({ details, contents }: { details: Details; contents: Contents | null }) {
-  const words = t.value.documents;
   const passages = details.chunks.filter((chunk) => !chunk.is_parent).length;
   const gone = contents?.things.filter((thing) => thing.only_here) ?? [];
   const relations = contents?.relations.filter((relation) => relation.only_here) ?? [];
@@ -63,7 +66,12 @@ function Preview({ details, contents }: { details: Details; contents: Contents |
   return (
     <div class="stack tight">
       {contents && (
-        <p>{words.removeGone(count(passages), count(gone.length), count(relations.length))}</p>
+        <p>
+          {t(
+            "This removes {passages} passages, and {things} entities and {relations} relations that are in no other document.",
+            { passages, things: gone.length, relations: relations.length },
+          )}
+        </p>
       )}
       {gone.length > 0 && (
         <p class="row wrap">
@@ -75,8 +83,20 @@ function Preview({ details, contents }: { details: Details; contents: Contents |
           {gone.length > NAMED && <span class="small faint">+{count(gone.length - NAMED)}</span>}
         </p>
       )}
-      {staying > 0 && <p class="muted">{words.removeStay(count(staying))}</p>}
-      <p class="muted">{isUpload ? words.removeUpload : words.removeSource}</p>
+      {staying > 0 && (
+        <p class="muted">
+          {t("{things} entities remain, because other documents mention them.", {
+            things: staying,
+          })}
+        </p>
+      )}
+      <p class="muted">
+        {isUpload
+          ? t("The uploaded file is deleted.")
+          : t(
+              "The file itself is not deleted. If its folder is indexed again, the document returns.",
+            )}
+      </p>
     </div>
   );
 }
@@ -84,11 +104,11 @@ function Preview({ details, contents }: { details: Details; contents: Contents |
 async function lookAgain(uri: string): Promise<void> {
   const body = { documents: [uri], budget: "" };
   addJob(await call("post", "/documents/reindex", { body }));
-  announce(t.value.documents.reindexing);
+  announce(t("Reindexing the file."));
 }
 
 async function remove(document: string): Promise<void> {
   addJob(await call("delete", "/documents/{document}", { document }));
-  announce(t.value.documents.removing);
+  announce(t("Removing…"));
   go(linkTo("library"));
 }

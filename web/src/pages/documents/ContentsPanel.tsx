@@ -9,31 +9,30 @@ import { Links } from "./Links";
 
 /** What the graph has from a document: links, things and relations. */
 export function ContentsPanel({ read, contents }: { read: Read; contents: Loaded<Contents> }) {
-  const words = t.value.documents;
   const { data } = contents;
   const passages = read.details.chunks.filter((chunk) => !chunk.is_parent);
   return (
     <section class="contents stack" aria-labelledby="contents-title">
-      <h2 id="contents-title">{words.contents}</h2>
+      <h2 id="contents-title">{t("Extracted from this document")}</h2>
       <Pending of={contents} lines={5} />
       {data && !contents.error && (
         <>
           <p class="small muted">
-            {words.counts(
-              count(passages.length),
-              count(data.things.length),
-              count(data.relations.length),
-            )}
+            {t("{passages} passages, {things} entities, {relations} relations", {
+              passages: passages.length,
+              things: data.things.length,
+              relations: data.relations.length,
+            })}
           </p>
           <Links read={read} contents={data} />
           <Entries
-            title={words.things}
+            title={t("Entities")}
             items={data.things}
             keyOf={({ id }) => id}
             row={(thing) => <Thing thing={thing} document={read.details.id} />}
           />
           <Entries
-            title={words.relations}
+            title={t("Relations")}
             items={data.relations}
             keyOf={({ source, relation, target }) => `${source} ${relation} ${target}`}
             row={(relation) => (
@@ -51,16 +50,15 @@ export function ContentsPanel({ read, contents }: { read: Read; contents: Loaded
 }
 
 function Thing({ thing, document: doc }: { thing: Contents["things"][number]; document: string }) {
-  const words = t.value.documents;
   const { id, name, spans, only_here } = thing;
   const [start, end] = spans[0] ?? [];
-  const times = words.times(count(spans.length));
+  const times = t("{n} mentions", { n: spans.length });
   return (
     <div class="row">
       <a class="grow clip" href={linkTo("graph", { focus: id })} title={name}>
         {name}
       </a>
-      {only_here && <span class="tag">{words.onlyHere}</span>}
+      {only_here && <span class="tag">{t("only here")}</span>}
       {start === undefined ? (
         <span class="faint">–</span>
       ) : (

@@ -29,7 +29,6 @@ export default function DocumentsPage() {
 /** One document: its structure, its text with the passages, and what came from it. */
 function DocumentView({ id }: { id: string }) {
   const here = workspace.value;
-  const words = t.value.documents;
   const read = useLoaded(`${here} ${id} ${revision.value}`, () => loadDocument(here, id), {
     keepsOld: true,
   });
@@ -86,7 +85,7 @@ function DocumentView({ id }: { id: string }) {
               {...(isUnderlined && contents.data ? { things: contents.data.things } : {})}
             />
           ) : (
-            <Empty icon="documents" title={words.noText} />
+            <Empty icon="documents" title={t("The file contains no text.")} />
           )}
         </section>
         <ContentsPanel read={read.data} contents={contents} />
@@ -99,7 +98,7 @@ function Back() {
   return (
     <a class="back small" href={linkTo("library")}>
       <Icon name="left" size={14} />
-      {t.value.documents.back}
+      {t("All documents")}
     </a>
   );
 }

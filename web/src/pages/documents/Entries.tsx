@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { More } from "../../components/Section";
-import { count, t } from "../../i18n";
+import { t } from "../../i18n";
 
 interface ListProps<Item> {
   title: string;
@@ -27,7 +27,7 @@ export function Entries<Item>({ title, items, keyOf, row }: ListProps<Item>) {
       </ul>
       {limit < items.length && (
         <More
-          note={`(${t.value.common.of(count(limit), count(items.length))})`}
+          note={`(${t("{shown} of {total}", { shown: limit, total: items.length })})`}
           onMore={() => setLimit(limit + STEP)}
         />
       )}

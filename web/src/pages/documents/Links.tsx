@@ -3,7 +3,7 @@ import { Button } from "../../components/Button";
 import { Dialog } from "../../components/Dialog";
 import { SmallGraph } from "../../components/graph/SmallGraph";
 import { type Contents, nameOf, type Read } from "../../components/reader/document";
-import { count, t } from "../../i18n";
+import { t } from "../../i18n";
 import { go, linkTo } from "../../state/location";
 import { Entries } from "./Entries";
 
@@ -20,7 +20,6 @@ interface Linked {
 
 /** The documents that this one links to, and those that link to it, as lists and as a drawing. */
 export function Links({ read, contents }: { read: Read; contents: Contents }) {
-  const words = t.value.documents;
   const [isDrawn, setDrawn] = useState(false);
   const { id, title, uri } = read.details;
   const to = linkedFrom(read);
@@ -36,8 +35,8 @@ export function Links({ read, contents }: { read: Read; contents: Contents }) {
   const others = new Map(drawn.map((other) => [other.id, other]));
   const open = (linked: Linked | undefined) => linked && go(linked.href);
   const lists: [string, Linked[]][] = [
-    [words.linksTo, to],
-    [words.linkedFrom, from],
+    [t("Links to"), to],
+    [t("Linked from"), from],
   ];
   return (
     <>
@@ -54,11 +53,11 @@ export function Links({ read, contents }: { read: Read; contents: Contents }) {
           )}
         />
       ))}
-      <Button label={words.drawLinks} icon="graph" onClick={() => setDrawn(true)} />
+      <Button label={t("Draw the links")} icon="graph" onClick={() => setDrawn(true)} />
       {isDrawn && (
-        <Dialog title={words.drawLinks} onClose={() => setDrawn(false)}>
+        <Dialog title={t("Draw the links")} onClose={() => setDrawn(false)}>
           <SmallGraph
-            ariaLabel={words.drawLinks}
+            ariaLabel={t("Draw the links")}
             nodes={[
               { id, label: title || nameOf(uri), isStart: true },
               ...[...others.values()].map((other) => ({ id: other.id, label: other.title })),
@@ -69,7 +68,7 @@ export function Links({ read, contents }: { read: Read; contents: Contents }) {
             onNode={(node) => open(others.get(node))}
             onEdge={(edge) => open(drawn.find((one) => edge === `${one.source} ${one.target}`))}
           />
-          {left > 0 && <p class="small muted">{t.value.graph.leftOut(count(left))}</p>}
+          {left > 0 && <p class="small muted">{t("{n} more are not drawn.", { n: left })}</p>}
         </Dialog>
       )}
     </>

@@ -20,7 +20,6 @@ interface CasePairProps {
 
 /** One question, and what two retrievers came to, side by side. */
 export function CasePair({ first, second, question }: CasePairProps) {
-  const words = t.value.evaluation;
   const query = { question, limit: 1 };
   const one = useCall("get", RUN, { evaluation: first.run, query });
   const isSame = first.run === second.run;
@@ -34,12 +33,12 @@ export function CasePair({ first, second, question }: CasePairProps) {
   if (!isThere) return <Pending of={one.data ? other : one} />;
   const cases = [one, other].map(({ data }) => data?.cases[0]);
   const asked = cases.find(Boolean);
-  if (!asked) return <p class="muted">{words.gone}</p>;
+  if (!asked) return <p class="muted">{t("Neither run has this question.")}</p>;
   const gold = asked.gold.map((group) => group.map(shortName).join(" / ")).join(" · ");
   const wantedOf = [
-    [words.knownAnswers, asked.answers.join(" · ")],
-    [words.gold, gold],
-    [words.knownAnswers, asked.is_answerable ? "" : words.noAnswerKnown],
+    [t("Known answer"), asked.answers.join(" · ")],
+    [t("Documents that answer it"), gold],
+    [t("Known answer"), asked.is_answerable ? "" : t("The documents contain no answer.")],
   ];
   return (
     <section ref={box} class="case-pair stack" aria-labelledby="case-title">
@@ -57,8 +56,8 @@ export function CasePair({ first, second, question }: CasePairProps) {
           ))}
       </dl>
       <div class="pair">
-        <Result kind="a" label={words.first} side={first} found={cases[0]} />
-        <Result kind="b" label={words.second} side={second} found={cases[1]} />
+        <Result kind="a" label={t("First")} side={first} found={cases[0]} />
+        <Result kind="b" label={t("Second")} side={second} found={cases[1]} />
       </div>
     </section>
   );
@@ -72,7 +71,6 @@ interface ResultProps {
 }
 
 function Result({ kind, label, side, found }: ResultProps) {
-  const words = t.value.evaluation;
   const measured = found?.results.find(({ retriever }) => retriever === side.retriever);
   return (
     <section class="card pair-side stack" aria-label={`${label}: ${side.retriever}`}>
@@ -80,7 +78,7 @@ function Result({ kind, label, side, found }: ResultProps) {
         <strong class={`side break ${kind}`}>{side.retriever}</strong>
         {measured && <span class="small faint">{duration(measured.seconds)}</span>}
       </header>
-      {!measured && <p class="muted">{words.notAsked}</p>}
+      {!measured && <p class="muted">{t("Not run here.")}</p>}
       {measured?.answer && <Answer answer={measured.answer} />}
       {measured && <Ranked measured={measured} />}
     </section>
@@ -88,11 +86,10 @@ function Result({ kind, label, side, found }: ResultProps) {
 }
 
 function Answer({ answer }: { answer: NonNullable<Measured["answer"]> }) {
-  const words = t.value.evaluation;
   const { answered, short, reason, citations } = answer;
   return (
     <div class="stack tight">
-      <h4 class="small muted">{answered ? words.answer : words.notAnswered}</h4>
+      <h4 class="small muted">{answered ? t("Answer") : t("No answer")}</h4>
       {short && <strong class="break">{short}</strong>}
       <p class="break">{answered ? answer.answer : reason || answer.answer}</p>
       <ol class="ranked stack tight small">
@@ -112,11 +109,10 @@ function Answer({ answer }: { answer: NonNullable<Measured["answer"]> }) {
 }
 
 function Ranked({ measured: { hits, gold_rank, confidence } }: { measured: Measured }) {
-  const words = t.value.evaluation;
   return (
     <div class="stack tight">
-      <h4 class="small muted">{words.found}</h4>
-      {hits.length === 0 && <p class="muted">{words.nothingFound}</p>}
+      <h4 class="small muted">{t("Passages found")}</h4>
+      {hits.length === 0 && <p class="muted">{t("None.")}</p>}
       <ol class="ranked stack tight small">
         {hits.map(({ rank, document, document_id: doc, chunk_id: chunk, is_gold }) => (
           <li key={rank} class={is_gold ? "row gold" : "row"}>
@@ -127,16 +123,18 @@ function Ranked({ measured: { hits, gold_rank, confidence } }: { measured: Measu
             {is_gold && (
               <span class="tag good">
                 <Icon name="check" size={12} />
-                {words.isGold}
+                {t("gold")}
               </span>
             )}
           </li>
         ))}
       </ol>
       <p class="small faint">
-        {gold_rank === null ? words.noGold : words.goldAt(gold_rank)}
+        {gold_rank === null
+          ? t("No gold document found")
+          : t("First gold document at rank {rank}", { rank: gold_rank })}
         {" · "}
-        {words.confidence(percent(confidence))}
+        {t("confidence {share}", { share: percent(confidence) })}
       </p>
     </div>
   );

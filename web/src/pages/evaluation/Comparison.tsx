@@ -7,7 +7,7 @@ import { count, decimal, t } from "../../i18n";
 import { useCall } from "../../state/calls";
 import { setQuery } from "../../state/location";
 import { CasePair } from "./CasePair";
-import { nameOf, type Run, type Side, writeSide } from "./runs";
+import { nameOf, type Run, type Side, sayMetric, writeSide } from "./runs";
 
 type Difference = Shapes["DifferenceShape"];
 type Metric = Shapes["MetricDifference"];
@@ -26,7 +26,6 @@ interface ComparisonProps {
 
 /** Two retrievers question by question: wins, ties, losses, and whether it may be chance. */
 export function Comparison({ runs, first, second, metric, question }: ComparisonProps) {
-  const words = t.value.evaluation;
   const query = {
     retriever: first.retriever,
     other: second.run,
@@ -40,10 +39,10 @@ export function Comparison({ runs, first, second, metric, question }: Comparison
   return (
     <section class="card" aria-labelledby="difference-title">
       <div class="card-head">
-        <h2 id="difference-title">{words.difference}</h2>
+        <h2 id="difference-title">{t("Paired difference")}</h2>
         <div class="row wrap">
-          <SideChoice runs={runs} name="a" label={words.first} value={first} />
-          <SideChoice runs={runs} name="b" label={words.second} value={second} />
+          <SideChoice runs={runs} name="a" label={t("First")} value={first} />
+          <SideChoice runs={runs} name="b" label={t("Second")} value={second} />
         </div>
       </div>
       <Pending of={loaded} />
@@ -87,28 +86,36 @@ function SideChoice({ runs, name, label, value }: SideChoiceProps) {
 }
 
 function Metrics({ found }: { found: Difference }) {
-  const words = t.value.evaluation;
   return (
     <div class="stack tight">
       <Table
-        label={words.difference}
+        label={t("Paired difference")}
         items={Object.entries(found.metrics)}
         keyOf={([name]) => name}
         columns={[
-          { head: words.metric, cell: ([name]) => words.metricName(name) },
-          { head: words.first, cell: ([, { first }]) => writeValue(first, 1), class: "number" },
-          { head: words.second, cell: ([, { second }]) => writeValue(second, 1), class: "number" },
+          { head: t("Metric"), cell: ([name]) => sayMetric(name) },
+          { head: t("First"), cell: ([, { first }]) => writeValue(first, 1), class: "number" },
+          { head: t("Second"), cell: ([, { second }]) => writeValue(second, 1), class: "number" },
           {
-            head: words.lead,
+            head: t("Difference"),
             cell: ([, { difference }]) => (difference > 0 ? "+" : "") + writeValue(difference, 1),
             class: "number",
           },
-          { head: words.balance, cell: ([, metric]) => <Balance {...metric} />, class: "nowrap" },
+          {
+            head: t("Wins, ties, losses"),
+            cell: ([, metric]) => <Balance {...metric} />,
+            class: "nowrap",
+          },
           { head: "p", cell: ([, metric]) => writeChance(metric.p_value), class: "number nowrap" },
-          { head: words.verdict, cell: ([, metric]) => verdict(metric), class: "nowrap" },
+          { head: t("Verdict"), cell: ([, metric]) => verdict(metric), class: "nowrap" },
         ]}
       />
-      <p class="small muted">{words.paired(found.questions)}</p>
+      <p class="small muted">
+        {t(
+          "On {n} {n:common question|common questions}. p is from a two-sided sign-flip test; a difference with p below 0.05 is significant.",
+          { n: found.questions },
+        )}
+      </p>
     </div>
   );
 }
@@ -122,43 +129,43 @@ function Balance({ wins, ties, losses }: Metric) {
         <span style={{ width: share(wins) }} />
         <span style={{ width: share(ties) }} />
       </span>
-      {t.value.evaluation.wins(count(wins), count(ties), count(losses))}
+      {[wins, ties, losses].map(count).join(" / ")}
     </span>
   );
 }
 
 function verdict({ p_value, difference }: Metric) {
-  const words = t.value.evaluation;
-  if (p_value >= SURE || difference === 0) return <span class="muted">{words.noDifference}</span>;
+  if (p_value >= SURE || difference === 0) return <span class="muted">{t("not significant")}</span>;
   return difference > 0 ? (
-    <span class="side a">{words.firstBetter}</span>
+    <span class="side a">{t("first is better")}</span>
   ) : (
-    <span class="side b">{words.secondBetter}</span>
+    <span class="side b">{t("second is better")}</span>
   );
 }
 
 function Cases({ found, question }: { found: Difference; question: string }) {
-  const words = t.value.evaluation;
   const metric = found.sorted_by;
   return (
     <div class="stack tight">
       <div class="row between wrap">
-        <h3>{words.largest(words.metricName(metric))}</h3>
+        <h3>
+          {t("Questions with the largest difference: {metric}", { metric: sayMetric(metric) })}
+        </h3>
         {found.cases.length < found.questions && (
           <span class="small muted">
-            {t.value.common.of(count(found.cases.length), count(found.questions))}
+            {t("{shown} of {total}", { shown: found.cases.length, total: found.questions })}
           </span>
         )}
       </div>
       <Table
-        label={words.questions}
+        label={t("Questions")}
         class="case-box"
         items={found.cases}
         keyOf={({ id }) => id}
         isChosen={({ id }) => id === question}
         columns={[
           {
-            head: words.question,
+            head: t("Question"),
             cell: ({ id, question: text }) => (
               <Button
                 label={text}
@@ -168,8 +175,8 @@ function Cases({ found, question }: { found: Difference; question: string }) {
               />
             ),
           },
-          { head: words.first, cell: ({ first }) => writeValue(first[metric]), class: "number" },
-          { head: words.second, cell: ({ second }) => writeValue(second[metric]), class: "number" },
+          { head: t("First"), cell: ({ first }) => writeValue(first[metric]), class: "number" },
+          { head: t("Second"), cell: ({ second }) => writeValue(second[metric]), class: "number" },
         ]}
       />
     </div>

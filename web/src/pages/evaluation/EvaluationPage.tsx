@@ -19,7 +19,6 @@ const MOST_RUNS = 100;
 
 /** How well retrievers do on questions about this workspace. */
 export default function EvaluationPage() {
-  const words = t.value.evaluation;
   const [isStarting, setStarting] = useState(false);
   const query = { limit: MOST_RUNS };
   const loaded = useCall("get", "/evaluations", { query }, { keepsOld: true });
@@ -33,18 +32,24 @@ export default function EvaluationPage() {
     if (isOutdated) loaded.reload();
   }, [isOutdated, known]);
   const begin = mayWrite.value && (
-    <Button label={words.start} kind="main" icon="plus" onClick={() => setStarting(true)} />
+    <Button label={t("New evaluation")} kind="main" icon="plus" onClick={() => setStarting(true)} />
   );
   return (
     <>
-      <PageHead title={t.value.pages.evaluation} actions={runs.length > 0 && begin}>
-        {words.about}
+      <PageHead title={t("Evaluation")} actions={runs.length > 0 && begin}>
+        {t("Measure how well each retriever does on your own questions.")}
       </PageHead>
       <div class="stack">
         <Pending of={loaded} lines={5} />
         {loaded.data && runs.length === 0 && (
-          <Empty icon="evaluation" title={words.none} actions={begin}>
-            <p>{mayWrite.value ? words.noneFix : words.noneRead}</p>
+          <Empty icon="evaluation" title={t("No evaluations yet")} actions={begin}>
+            <p>
+              {mayWrite.value
+                ? t(
+                    "Enter questions with the documents that answer them. Every retriever runs all questions, and the results are compared.",
+                  )
+                : t("Starting one requires a key with write access.")}
+            </p>
           </Empty>
         )}
         <Results runs={runs} total={loaded.data?.total ?? 0} reload={loaded.reload} />

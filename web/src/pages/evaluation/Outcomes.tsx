@@ -4,6 +4,7 @@ import { count, decimal, duration, percent, t } from "../../i18n";
 import { say } from "../../i18n/say";
 import { setQuery } from "../../state/location";
 import {
+  COST_NAMES,
   type Cost,
   costOf,
   costsWorthShowing,
@@ -13,6 +14,7 @@ import {
   type Run,
   rankBy,
   type Side,
+  sayMetric,
 } from "./runs";
 import { type Point, Scatter } from "./Scatter";
 
@@ -24,13 +26,21 @@ interface OutcomesProps {
   sides: readonly (Side | undefined)[];
 }
 
+function sayExtent({ questions, unanswerable, k }: Run): string {
+  const parts = [
+    t("{n} {n:question|questions}", { n: questions }),
+    unanswerable > 0 && t("{n} more without an answer", { n: unanswerable }),
+    t("top {k} passages each", { k }),
+  ];
+  return parts.filter(Boolean).join(" · ");
+}
+
 /** What each retriever of a run came to: a table, and cost against quality. */
 export function Outcomes({ run, metric, cost, sides }: OutcomesProps) {
-  const words = t.value.evaluation;
   const ranked = rankBy(run.outcomes, metric);
   const costs = costsWorthShowing(run.outcomes);
   const shownCost = costs.includes(cost) ? cost : "p95";
-  const sayCost = (name: Cost) => words.costs[name] ?? name;
+  const sayCost = (name: Cost) => t(COST_NAMES[name]);
   const points: Point[] = ranked.flatMap((outcome) => {
     const value = outcome.metrics[metric];
     const x = costOf(outcome, shownCost);
@@ -53,15 +63,15 @@ export function Outcomes({ run, metric, cost, sides }: OutcomesProps) {
         </h2>
         <div class="row wrap">
           <Select
-            label={words.metric}
+            label={t("Metric")}
             value={metric}
             onChoose={(metric) => setQuery({ metric }, { replace: true })}
           >
-            {optionsOf(metricsOf(run), words.metricName)}
+            {optionsOf(metricsOf(run), sayMetric)}
           </Select>
           {costs.length > 1 && (
             <Select
-              label={words.cost}
+              label={t("Cost")}
               value={shownCost}
               onChoose={(cost) => setQuery({ cost }, { replace: true })}
             >
@@ -70,15 +80,15 @@ export function Outcomes({ run, metric, cost, sides }: OutcomesProps) {
           )}
         </div>
       </div>
-      <p class="small muted">{words.asked(run.questions, run.unanswerable, run.k)}</p>
+      <p class="small muted">{sayExtent(run)}</p>
       <div class="outcomes">
         <Table
-          label={words.retrievers}
+          label={t("Retrievers")}
           items={ranked}
           keyOf={({ retriever }) => retriever}
           columns={[
             {
-              head: words.retriever,
+              head: t("Retriever"),
               cell: ({ retriever, skipped }) => (
                 <>
                   <span class="break">{retriever}</span>
@@ -87,18 +97,18 @@ export function Outcomes({ run, metric, cost, sides }: OutcomesProps) {
               ),
             },
             {
-              head: words.metricName(metric),
+              head: sayMetric(metric),
               cell: ({ metrics }) => <Mean value={metrics[metric]} />,
             },
             {
-              head: words.interval,
+              head: t("95 % interval"),
               cell: ({ metrics: { [metric]: value } }) =>
                 value && `${decimal(100 * value.low, 1)} – ${decimal(100 * value.high, 1)}`,
               class: "number nowrap",
             },
             ...costs.filter((name) => name !== "p95").map(costColumn),
             {
-              head: words.median,
+              head: t("Time, median"),
               cell: ({ p50_ms }) => writeCost(p50_ms, "p95"),
               class: "number nowrap",
             },
@@ -109,13 +119,20 @@ export function Outcomes({ run, metric, cost, sides }: OutcomesProps) {
           <figure>
             <Scatter
               points={points}
-              description={words.plot(words.metricName(metric), sayCost(shownCost))}
+              description={t(
+                "{metric} against {cost} for each retriever. The table shows the same numbers.",
+                { metric: sayMetric(metric), cost: sayCost(shownCost) },
+              )}
               xLabel={sayCost(shownCost)}
-              yLabel={words.metricName(metric)}
+              yLabel={sayMetric(metric)}
               writeX={(value) => writeCost(value, shownCost)}
               writeY={percent}
             />
-            <figcaption class="small muted">{words.plotNote}</figcaption>
+            <figcaption class="small muted">
+              {t(
+                "Higher is better, further left is cheaper. Bars are 95 % intervals. The dashed line is the Pareto front.",
+              )}
+            </figcaption>
           </figure>
         )}
       </div>

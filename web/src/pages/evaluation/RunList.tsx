@@ -3,10 +3,10 @@ import { Button, IconButton } from "../../components/Button";
 import { Confirm } from "../../components/Dialog";
 import { Progress } from "../../components/Progress";
 import { Table } from "../../components/Table";
-import { count, moment, percent, t } from "../../i18n";
+import { count, moment, percent, t, textOf } from "../../i18n";
 import { announce } from "../../state/announcements";
 import { call } from "../../state/calls";
-import { currentJob, progress } from "../../state/jobs";
+import { currentJob, JOB_STATES, progress } from "../../state/jobs";
 import { linkTo, setQuery } from "../../state/location";
 import { mayWrite } from "../../state/workspaces";
 import { isUnderWay, nameOf, type Run, rankBy } from "./runs";
@@ -21,25 +21,24 @@ interface RunListProps {
 
 /** All runs, the newest first: what was asked, how far each is, and what did best. */
 export function RunList({ runs, total, shown, metric, reload }: RunListProps) {
-  const words = t.value.evaluation;
   const [leaving, setLeaving] = useState<Run | null>(null);
   return (
     <section class="card" aria-labelledby="runs-title">
       <div class="card-head">
-        <h2 id="runs-title">{words.runs}</h2>
+        <h2 id="runs-title">{t("Runs")}</h2>
         {total > runs.length && (
-          <span class="small muted">{t.value.common.of(count(runs.length), count(total))}</span>
+          <span class="small muted">{t("{shown} of {total}", { shown: runs.length, total })}</span>
         )}
       </div>
       <Table
-        label={words.runs}
+        label={t("Runs")}
         class="runs"
         items={runs}
         keyOf={({ id }) => id}
         isChosen={(run) => run === shown}
         columns={[
           {
-            head: words.name,
+            head: t("Run"),
             cell: (run) => (
               <>
                 <a
@@ -53,22 +52,22 @@ export function RunList({ runs, total, shown, metric, reload }: RunListProps) {
               </>
             ),
           },
-          { head: words.created, cell: ({ created }) => moment(created), class: "nowrap" },
+          { head: t("Started"), cell: ({ created }) => moment(created), class: "nowrap" },
           {
-            head: words.questions,
+            head: t("Questions"),
             cell: ({ questions, unanswerable }) => count(questions + unanswerable),
             class: "number",
           },
-          { head: words.best, cell: (run) => tellBest(run, metric) },
-          { head: words.state, cell: (run) => <State run={run} reload={reload} /> },
+          { head: t("Best"), cell: (run) => tellBest(run, metric) },
+          { head: t("State"), cell: (run) => <State run={run} reload={reload} /> },
           {
-            head: <span class="only-spoken">{words.actions}</span>,
+            head: <span class="only-spoken">{t("Actions")}</span>,
             cell: (run) =>
               mayWrite.value &&
               !isUnderWay(run) && (
                 <IconButton
                   icon="delete"
-                  label={words.remove(nameOf(run))}
+                  label={t("Remove {name}", { name: nameOf(run) })}
                   onClick={() => setLeaving(run)}
                 />
               ),
@@ -78,12 +77,12 @@ export function RunList({ runs, total, shown, metric, reload }: RunListProps) {
       />
       {leaving && (
         <Confirm
-          title={words.remove(nameOf(leaving))}
-          action={t.value.common.remove}
+          title={t("Remove {name}", { name: nameOf(leaving) })}
+          action={t("Remove")}
           onClose={() => setLeaving(null)}
           onConfirm={() => remove(leaving).then(reload)}
         >
-          <p>{words.removeWarning}</p>
+          <p>{t("This deletes its results. Documents are not changed.")}</p>
         </Confirm>
       )}
     </section>
@@ -103,7 +102,6 @@ function tellBest(run: Run, metric: string) {
 }
 
 function State({ run, reload }: { run: Run; reload: () => void }) {
-  const words = t.value.evaluation;
   const { done = 0, total = 0 } =
     (currentJob.value?.id === run.job && run.state !== "stopping" && progress.value) || {};
   const isOpen = isUnderWay(run);
@@ -115,14 +113,12 @@ function State({ run, reload }: { run: Run; reload: () => void }) {
   return (
     <span class={isOpen ? "run-progress stack tight" : "row wrap"}>
       <span class={`state ${run.state}`}>
-        {total
-          ? t.value.common.of(count(done), count(total))
-          : (t.value.jobs.states[run.state] ?? run.state)}
+        {total ? t("{shown} of {total}", { shown: done, total }) : textOf(JOB_STATES, run.state)}
       </span>
-      {isOpen && <Progress done={done} total={total} label={words.progress} />}
+      {isOpen && <Progress done={done} total={total} label={t("Questions run")} />}
       {mayWrite.value && mayAct && (
         <Button
-          label={isOpen ? t.value.common.cancel : words.goOn}
+          label={isOpen ? t("Cancel") : t("Resume")}
           kind="quiet"
           icon={isOpen ? "stop" : "refresh"}
           onClick={change}
@@ -134,6 +130,6 @@ function State({ run, reload }: { run: Run; reload: () => void }) {
 
 async function remove({ id: evaluation }: Run): Promise<void> {
   await call("delete", "/evaluations/{evaluation}", { evaluation });
-  announce(t.value.evaluation.removed);
+  announce(t("The run was removed."));
   setQuery({ run: null, a: null, b: null, q: null }, { replace: true });
 }

@@ -13,6 +13,8 @@ import { useWays } from "../../state/ways";
 import { writeLines } from "./questions";
 import { nameOf, type Run } from "./runs";
 
+const SOURCE_NAMES = { written: "Enter here", file: "From a file", again: "From a run" } as const;
+
 interface StartRunProps {
   runs: readonly Run[];
   onStarted: (run: Run) => void;
@@ -25,7 +27,6 @@ const CHOSEN = ["auto", "hybrid", "bm25"];
 
 /** Asks what a new evaluation is of, and starts it: its fields have the names of the server's. */
 export function StartRun({ runs, onStarted, onClose }: StartRunProps) {
-  const words = t.value.evaluation;
   const [source, setSource] = useState<(typeof SOURCES)[number]>("written");
   const [hasAnswers, setAnswers] = useState(false);
   const [usesModel, setUsesModel] = useState(false);
@@ -47,8 +48,10 @@ export function StartRun({ runs, onStarted, onClose }: StartRunProps) {
       setStarting(false);
     }
   };
+  const example = t("Who approves trips abroad? | travel-policy.docx | Travel Office");
+  const [question, gold, answer] = example.split("|").map((part) => part.trim());
   return (
-    <Dialog title={words.start} onClose={onClose}>
+    <Dialog title={t("New evaluation")} onClose={onClose}>
       <form
         class="stack loose"
         onInput={(event) => {
@@ -62,26 +65,30 @@ export function StartRun({ runs, onStarted, onClose }: StartRunProps) {
       >
         <div class="stack">
           <Choice
-            legend={words.questions}
+            legend={t("Questions")}
             options={SOURCES.filter((name) => name !== "again" || runs.length > 0)}
-            say={(name) => words.sources[name] ?? name}
+            say={(name) => t(SOURCE_NAMES[name])}
             chosen={source}
             onChange={setSource}
           />
-          <Part isOn={source === "written"} label={words.writtenHint}>
-            <textarea
-              name="written"
-              required
-              rows={5}
-              spellcheck={false}
-              placeholder={words.writtenExample}
-            />
+          <Part
+            isOn={source === "written"}
+            label={t("One per line: question | gold documents | known answers")}
+          >
+            <textarea name="written" required rows={5} spellcheck={false} placeholder={example} />
           </Part>
-          <Part isOn={source === "file"} label={words.fileHint}>
+          <Part isOn={source === "file"} label={t("A JSON Lines file, one object per line")}>
             <input name="questions" type="file" required accept={QUESTION_FILES} />
-            <code class="program-line small">{words.fileExample}</code>
+            <code class="program-line small">
+              {JSON.stringify({ question, gold_pids: [gold], answers: [answer] })}
+            </code>
           </Part>
-          <Part isOn={source === "again"} label={words.againHint}>
+          <Part
+            isOn={source === "again"}
+            label={t(
+              "Run the same questions again, for example after changing documents or settings",
+            )}
+          >
             <select name="again">
               {optionsOf(
                 runs.map(({ id }) => id),
@@ -96,23 +103,35 @@ export function StartRun({ runs, onStarted, onClose }: StartRunProps) {
           {filterForm}
         </div>
         <div class="stack tight">
-          <Check label={words.judgeAnswers} isOn={hasAnswers} onChange={setAnswers} />
-          <Part isOn={hasAnswers && source !== "again"} label={words.unanswerableHint}>
+          <Check
+            label={t("Also generate and judge answers")}
+            isOn={hasAnswers}
+            onChange={setAnswers}
+          />
+          <Part
+            isOn={hasAnswers && source !== "again"}
+            label={t("File with questions that the documents do not answer (optional)")}
+          >
             <input name="unanswerable" type="file" accept={QUESTION_FILES} />
           </Part>
-          <Check label={words.useModel} isOn={usesModel} onChange={setUsesModel} />
-          <Part isOn={usesModel} label={words.budgetHint}>
+          <Check label={t("Use the language model")} isOn={usesModel} onChange={setUsesModel} />
+          <Part isOn={usesModel} label={t("Budget for all questions: tokens or money")}>
             <input name="budget" type="text" maxLength={40} placeholder="200k" />
           </Part>
         </div>
-        <Field label={words.runName}>
-          <input name="name" type="text" maxLength={200} placeholder={words.runNameHint} />
+        <Field label={t("Name (optional)")}>
+          <input
+            name="name"
+            type="text"
+            maxLength={200}
+            placeholder={t("Before the new travel rules")}
+          />
         </Field>
         {error !== null && <ErrorState error={error} />}
         <footer class="row end">
-          <Button label={t.value.common.cancel} kind="quiet" onClick={onClose} />
+          <Button label={t("Cancel")} kind="quiet" onClick={onClose} />
           <Button
-            label={words.run}
+            label={t("Start")}
             kind="main"
             type="submit"
             icon="play"
@@ -142,18 +161,17 @@ function Part({ isOn, label, children }: PartProps) {
 
 function tellQuestions(run: Run | undefined): string {
   if (!run) return "";
-  return `${nameOf(run)} · ${t.value.evaluation.asks(run.questions + run.unanswerable)}`;
+  return `${nameOf(run)} · ${t("{n} {n:question|questions}", { n: run.questions + run.unanswerable })}`;
 }
 
 function Retrievers() {
-  const words = t.value.evaluation;
   const loaded = useWays();
   const { auto = "", retrievers = [] } = loaded.data ?? {};
   const ways = [{ name: "auto", summary: auto, needs_model: false }, ...retrievers];
   return (
     <div class="stack">
       <fieldset>
-        <legend class="small muted">{words.retrievers}</legend>
+        <legend class="small muted">{t("Retrievers")}</legend>
         <Pending of={loaded} />
         <div class="retriever-list">
           {ways.map(({ name, summary, needs_model }) => (
@@ -165,12 +183,12 @@ function Retrievers() {
                 defaultChecked={CHOSEN.includes(name)}
               />
               <span class="clip">{name}</span>
-              {needs_model && <span class="tag">{words.needsModel}</span>}
+              {needs_model && <span class="tag">{t("model")}</span>}
             </label>
           ))}
         </div>
       </fieldset>
-      <Field label={words.composedHint}>
+      <Field label={t("More retrievers, composed or with options, separated by commas")}>
         <input
           name="retrievers"
           type="text"

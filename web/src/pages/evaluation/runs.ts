@@ -1,6 +1,13 @@
 /** Evaluations as tables: one row for each retriever of a run, with what it costs. */
 
 import type { Shapes } from "../../api/client";
+import { t } from "../../i18n";
+
+export const COST_NAMES = {
+  p95: "Time, p95",
+  tokens: "Tokens per question",
+  money: "Cost per question",
+} as const;
 
 export type Run = Shapes["EvaluationShape"];
 export type Outcome = Shapes["OutcomeShape"];
@@ -24,6 +31,26 @@ export function writeSide({ run, retriever }: Side): string {
 export function readSide(written: string): Side | null {
   const [, run, retriever] = /^([^:]+):(.+)$/.exec(written) ?? [];
   return run && retriever ? { run, retriever } : null;
+}
+
+const METRICS = {
+  recall: "Recall@{k}",
+  all_gold: "All gold documents@{k}",
+  mrr: "Mean reciprocal rank",
+  answer: "Answer in top {k}",
+  answered: "Answered",
+  answer_found: "Correct answer",
+  abstained: "Correctly abstained",
+} as const;
+
+/** Return the name of a metric, as of `recall@5`. */
+export function sayMetric(name: string): string {
+  const [base = name, k = ""] = name.split("@");
+  return isMetric(base) ? t(METRICS[base], { k }) : name;
+}
+
+function isMetric(name: string): name is keyof typeof METRICS {
+  return Object.hasOwn(METRICS, name);
 }
 
 export function nameOf({ name, id }: Run): string {

@@ -14,7 +14,6 @@ import { Tree, useCommunities } from "./Tree";
 
 /** What the documents are about: a tree of communities, and the report of the one that is chosen. */
 export function Communities() {
-  const words = t.value.communities;
   const about = asked("about");
   const chosen = asked("c");
   const listed = useCommunities(about ? { about } : { level: 0 });
@@ -33,10 +32,10 @@ export function Communities() {
     return (
       <Empty
         icon="communities"
-        title={words.none}
-        actions={build(t.value.jobs.kinds.communities ?? "")}
+        title={t("No communities yet")}
+        actions={build(t("Build communities") ?? "")}
       >
-        <p>{words.noneFix}</p>
+        <p>{t("Communities are detected after indexing, from the relations between entities.")}</p>
       </Empty>
     );
   const shown = chosen || (communities[0]?.id ?? "");
@@ -46,12 +45,16 @@ export function Communities() {
       <div class={chosen ? "stack community-side has-choice" : "stack community-side"}>
         <Search about={about} />
         <p class="row wrap small muted">
-          <span>{about ? words.matching(total) : words.topmost(total, levels.length)}</span>
-          {!isCurrent && <span class="tag warn">{words.outdated}</span>}
-          {build(words.refresh)}
+          <span>
+            {about
+              ? t("{n} {n:matching report|matching reports}", { n: total })
+              : sayTopmost(total, levels.length)}
+          </span>
+          {!isCurrent && <span class="tag warn">{t("Documents have changed since")}</span>}
+          {build(t("Rebuild communities"))}
         </p>
         {communities.length === 0 ? (
-          <p class="muted">{words.noMatch}</p>
+          <p class="muted">{t("No matching reports. Try other words.")}</p>
         ) : (
           <Tree communities={communities} total={total} chosen={shown} isFlat={about !== ""} />
         )}
@@ -60,7 +63,7 @@ export function Communities() {
         <div class={chosen ? "community-report chosen" : "community-report"}>
           {chosen && (
             <Button
-              label={words.back}
+              label={t("All communities")}
               kind="quiet"
               icon="left"
               class="narrow-only"
@@ -92,7 +95,7 @@ function Search({ about }: { about: string }) {
       >
         <SearchField
           hasKey
-          label={t.value.communities.search}
+          label={t("Search reports")}
           text={text}
           onText={(next) => {
             setText(next);
@@ -102,6 +105,12 @@ function Search({ about }: { about: string }) {
       </form>
     </search>
   );
+}
+
+function sayTopmost(n: number, levels: number): string {
+  return levels > 1
+    ? t("{n} {n:community|communities}, {levels} levels deep", { n, levels })
+    : t("{n} {n:community|communities}", { n });
 }
 
 /** Return what the address says is open beside the report. */

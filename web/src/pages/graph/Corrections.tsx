@@ -5,9 +5,9 @@ import { Button } from "../../components/Button";
 import { Confirm, Dialog } from "../../components/Dialog";
 import { Pending } from "../../components/ErrorState";
 import { Check, TextField } from "../../components/Fields";
-import { sayType } from "../../components/graph/types";
+import { sayType, TYPE_NAMES } from "../../components/graph/types";
 import { Menu, MenuList } from "../../components/Menu";
-import { type Messages, moment, t } from "../../i18n";
+import { moment, t } from "../../i18n";
 import { say } from "../../i18n/say";
 import { announce } from "../../state/announcements";
 import { call, useCall } from "../../state/calls";
@@ -17,12 +17,35 @@ import { ask } from "./asked";
 import { Search } from "./Search";
 import { sayRelation } from "./words";
 
+const FIELDS = { name: "Name", type: "Type", relation: "Relation, such as “works for”" } as const;
+
+const KIND_TITLES = {
+  rename: "Rename {name}",
+  merge: "Merge {name} with another entity",
+  split: "Split a name off {name}",
+  divide: "Another meaning of {name}",
+  retype: "Change the type of {name}",
+  add_relation: "Add a relation of {name}",
+} as const;
+
+const KIND_NAMES = {
+  rename: "Rename",
+  merge: "Merge with…",
+  split: "Split…",
+  divide: "Split meanings…",
+  retype: "Change type",
+  hide: "Hide",
+  add_relation: "Add relation",
+  remove_relation: "Remove relation",
+  pin: "Pin",
+} as const;
+
 type Details = Shapes["EntityDetails"];
 type Correction = Shapes["CorrectionShape"];
 type Values = Record<"name" | "type" | "relation" | "other", string> & { documents: string[] };
 type Kind = keyof typeof KINDS;
 /** Those that ask in a dialog. */
-type Asked = keyof Messages["graph"]["kindTitles"];
+type Asked = keyof typeof KIND_TITLES;
 
 /** What each correction needs to know beside its entity; entities are given by their ids. */
 const KINDS = {
@@ -58,7 +81,7 @@ export async function correct(
   };
   await call("post", "/corrections", { body });
   revision.value += 1;
-  announce(t.value.graph.corrected);
+  announce(t("Correction saved."));
   if (kind === "hide") ask({ focus: null });
 }
 
@@ -66,13 +89,12 @@ async function undo({ id, kind }: Correction): Promise<void> {
   await call("delete", "/corrections/{correction}", { correction: id });
   if (kind === "divide") ask({ focus: null });
   revision.value += 1;
-  announce(t.value.graph.undone);
+  announce(t("Correction undone."));
 }
 
 /** The corrections of one entity. */
 export function CorrectionMenu({ entity }: { entity: Details }) {
   const [kind, setKind] = useState<Asked | null>(null);
-  const words = t.value.graph;
   if (!mayWrite.value) return null;
   const offered = (Object.keys(KINDS) as Kind[]).filter(
     (name) =>
@@ -83,23 +105,23 @@ export function CorrectionMenu({ entity }: { entity: Details }) {
   return (
     <>
       <Menu
-        label={words.correct}
+        label={t("Correct")}
         side="right"
         content={(close) => (
           <MenuList
             close={close}
             items={[
               ...offered.map((name) => {
-                const isAsked = name in words.kindTitles;
+                const isAsked = name in KIND_TITLES;
                 const run = () => (isAsked ? setKind(name as Asked) : correct(name, entity.id));
-                return { label: words.kinds[name], run };
+                return { label: t(KIND_NAMES[name]), run };
               }),
-              { label: words.corrections, run: () => set(isListOpen, true), isRuled: true },
+              { label: t("Corrections"), run: () => set(isListOpen, true), isRuled: true },
             ]}
           />
         )}
       >
-        <span>{words.correct}</span>
+        <span>{t("Correct")}</span>
       </Menu>
       {kind && <CorrectionDialog kind={kind} entity={entity} onClose={() => setKind(null)} />}
     </>
@@ -113,7 +135,6 @@ interface CorrectionDialogProps {
 }
 
 function CorrectionDialog({ kind, entity, onClose }: CorrectionDialogProps) {
-  const words = t.value.graph;
   const { names } = entity;
   const isSplit = kind === "split";
   const [values, setValues] = useState<Values>({
@@ -129,8 +150,8 @@ function CorrectionDialog({ kind, entity, onClose }: CorrectionDialogProps) {
   return (
     <Confirm
       class="narrow"
-      title={words.kindTitles[kind](entity.name)}
-      action={words.kinds[kind].replace("…", "")}
+      title={t(KIND_TITLES[kind], { name: entity.name })}
+      action={t(KIND_NAMES[kind]).replace("…", "")}
       kind="main"
       isReady={Object.values(given).every((value) => value.length && String(value).trim())}
       onConfirm={() => correct(kind, entity.id, given)}
@@ -142,14 +163,14 @@ function CorrectionDialog({ kind, entity, onClose }: CorrectionDialogProps) {
         ) : field !== "other" ? (
           <TextField
             key={field}
-            label={words.fields[field]}
+            label={t(FIELDS[field])}
             value={values[field]}
             {...(field === "type" ? { list: "entity-types" } : {})}
             onInput={set(field)}
           />
         ) : isSplit ? (
           <label key={field} class="field">
-            <span>{words.splitOff}</span>
+            <span>{t("Name of the other entity")}</span>
             <select
               value={values.other}
               onChange={(event) => set("other")(event.currentTarget.value)}
@@ -160,17 +181,19 @@ function CorrectionDialog({ kind, entity, onClose }: CorrectionDialogProps) {
             </select>
           </label>
         ) : (
-          <Search key={field} label={words.otherEntity} onChoose={set("other")} />
+          <Search key={field} label={t("Other entity")} onChoose={set("other")} />
         ),
       )}
       <datalist id="entity-types">
-        {Object.keys(words.typeNames).map((type) => (
+        {Object.keys(TYPE_NAMES).map((type) => (
           <option key={type} value={type}>
             {sayType(type)}
           </option>
         ))}
       </datalist>
-      <p class="small muted">{words.correctionNote}</p>
+      <p class="small muted">
+        {t("Corrections stay when documents are indexed again. You can undo them.")}
+      </p>
     </Confirm>
   );
 }
@@ -189,7 +212,7 @@ function Meant({ entity, chosen, onChoose }: MeantProps) {
   const titles = new Map(sources.map(({ document, title }) => [document, title || document]));
   return (
     <fieldset class="field">
-      <legend>{t.value.graph.meantIn}</legend>
+      <legend>{t("Documents that mean this")}</legend>
       {[...titles].map(([uri, title]) => (
         <Check
           key={uri}
@@ -206,13 +229,12 @@ function Meant({ entity, chosen, onChoose }: MeantProps) {
 
 /** All corrections, the newest first, each with a way to undo it. */
 export function CorrectionList() {
-  const words = t.value.graph;
   const found = useCall("get", "/corrections", {});
   const corrections = found.data?.corrections ?? [];
   return (
-    <Dialog title={words.corrections} onClose={() => set(isListOpen, false)}>
+    <Dialog title={t("Corrections")} onClose={() => set(isListOpen, false)}>
       <Pending of={found} />
-      {found.data && corrections.length === 0 && <p class="muted">{words.noCorrections}</p>}
+      {found.data && corrections.length === 0 && <p class="muted">{t("No corrections yet.")}</p>}
       <ul class="corrections stack tight">
         {corrections.map((correction) => (
           <li key={correction.id} class="row between">
@@ -224,7 +246,7 @@ export function CorrectionList() {
               </span>
               {!correction.applied && <span class="small warn-text"> {say(correction.note)}</span>}
             </span>
-            {mayWrite.value && <Button label={words.undo} onClick={() => undo(correction)} />}
+            {mayWrite.value && <Button label={t("Undo")} onClick={() => undo(correction)} />}
           </li>
         ))}
       </ul>
@@ -243,5 +265,5 @@ function tell({ kind, entity, other, relation, name, type }: Correction): string
     add_relation: relates,
     remove_relation: relates,
   };
-  return `${t.value.graph.kinds[kind as Kind].replace("…", "")}: ${what[kind] ?? entity}`;
+  return `${t(KIND_NAMES[kind as Kind]).replace("…", "")}: ${what[kind] ?? entity}`;
 }

@@ -37,7 +37,6 @@ export function EntityPanel(props: EntityPanelProps) {
   const [sources, setSources] = useState(FIRST_SOURCES);
   const asked = { entity: props.id, query: { relations: 200, sources } };
   const found = useCall("get", "/graph/entities/{entity}", asked, { keepsOld: true });
-  const words = t.value.graph;
   const entity = found.data;
   const isMerged = entity && entity.id !== props.id;
   useEffect(() => {
@@ -57,44 +56,51 @@ export function EntityPanel(props: EntityPanelProps) {
               {sayType(entity.type)}
             </span>
           )}
-          <span>{t.value.common.passages(entity.sources_total)}</span>
+          <span>{t("{n} {n:passage|passages}", { n: entity.sources_total })}</span>
         </p>
         {entity.names.length > 0 && (
-          <p class="small muted break">{words.alsoNamed(entity.names.join(" · "))}</p>
+          <p class="small muted break">{t("Also: {names}", { names: entity.names.join(" · ") })}</p>
         )}
       </header>
       <div class="row wrap">
-        <Button label={words.expand} icon="plus" onClick={props.onExpand} />
+        <Button label={t("Add neighbours")} icon="plus" onClick={props.onExpand} />
         {props.isExpanded && (
-          <Button label={words.collapse} icon="minus" onClick={props.onCollapse} />
+          <Button label={t("Remove neighbours")} icon="minus" onClick={props.onCollapse} />
         )}
         <Button
-          label={words.pathTo}
+          label={t("Path to…")}
           icon="route"
           onClick={() => ask({ from: props.id, path: 1, pick: null })}
         />
-        <a class="button plain" href={linkTo("ask", { q: words.askAbout(entity.name) })}>
-          {words.askThis}
+        <a
+          class="button plain"
+          href={linkTo("ask", {
+            q: t("What do the documents say about {name}?", { name: entity.name }),
+          })}
+        >
+          {t("Ask about this")}
         </a>
         <CorrectionMenu entity={entity} />
       </div>
       <Local />
       {entity.description && <p class="serif">{entity.description}</p>}
-      <Section title={words.facts} note={count(stated.length)}>
-        {stated.length === 0 && <p class="small muted">{words.noRelations}</p>}
+      <Section title={t("Facts")} note={count(stated.length)}>
+        {stated.length === 0 && (
+          <p class="small muted">{t("The documents state no relation of it.")}</p>
+        )}
         <Facts entity={entity} rows={stated} onFocus={props.onFocus} />
       </Section>
       {near.length > 0 && (
         <details>
           <summary class="panel-title">
-            {words.mentionedWith}
+            {t("Mentioned in the same sentence")}
             <span class="faint number">{count(near.length)}</span>
           </summary>
           <Facts entity={entity} rows={near} onFocus={props.onFocus} />
         </details>
       )}
       {entity.communities.length > 0 && (
-        <Section title={words.communities}>
+        <Section title={t("Communities")}>
           <ul class="stack tight">
             {entity.communities.map(({ id, title }) => (
               <li key={id}>
@@ -114,13 +120,12 @@ export function EntityPanel(props: EntityPanelProps) {
 
 /** The neighbourhood alone: how far, and whether with entities that relate to everything. */
 function Local() {
-  const words = t.value.graph;
   const { depth, hubs } = asked.value;
   return (
     <fieldset class="row wrap local">
-      <legend class="only-spoken">{words.local}</legend>
+      <legend class="only-spoken">{t("Local view")}</legend>
       <label class="row">
-        <span>{words.local}</span>
+        <span>{t("Local view")}</span>
         <select
           value={depth}
           onChange={(event) => {
@@ -128,17 +133,17 @@ function Local() {
             ask(next ? { depth: next, at: null, more: null } : { ...NOT_LOCAL, at: null });
           }}
         >
-          <option value={0}>{words.localOff}</option>
+          <option value={0}>{t("Off")}</option>
           {[1, 2, 3].map((step) => (
             <option key={step} value={step}>
-              {words.distance(step)}
+              {t("{n} {n:step|steps}", { n: step })}
             </option>
           ))}
         </select>
       </label>
       {depth > 0 && (
         <Check
-          label={words.hideHubs}
+          label={t("Hide hubs")}
           isOn={!hubs}
           onChange={(isHidden) => ask({ hubs: isHidden ? 0 : null })}
         />
@@ -155,7 +160,6 @@ interface FactsProps {
 
 function Facts({ entity, rows, onFocus }: FactsProps) {
   const [isWhole, setWhole] = useState(false);
-  const words = t.value.graph;
   const shown = isWhole ? rows : rows.slice(0, FIRST_FACTS);
   return (
     <>
@@ -176,7 +180,11 @@ function Facts({ entity, rows, onFocus }: FactsProps) {
                   <IconButton
                     icon="close"
                     class="tiny"
-                    label={words.removeRelation(source.name, label, target.name)}
+                    label={t("Remove the relation {source} {relation} {target}", {
+                      source: source.name,
+                      relation: label,
+                      target: target.name,
+                    })}
                     onClick={() =>
                       correct("remove_relation", source.id, { relation, other: target.id })
                     }
@@ -222,10 +230,7 @@ export function Quote({ stated }: { stated: Shapes["StatedShape"] | null | undef
 function Sources({ entity, onMore }: { entity: Details; onMore: (() => void) | null }) {
   const { sources, sources_total: total } = entity;
   return (
-    <Section
-      title={t.value.graph.sources}
-      note={t.value.common.of(count(sources.length), count(total))}
-    >
+    <Section title={t("Sources")} note={t("{shown} of {total}", { shown: sources.length, total })}>
       <div class="stack tight">
         {sources.map((source, index) => {
           const [from = 0] = source.span;

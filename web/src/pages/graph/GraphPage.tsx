@@ -5,7 +5,7 @@ import { Pending } from "../../components/ErrorState";
 import type { GraphCanvas } from "../../components/graph/canvas";
 import { readPalette } from "../../components/graph/colours";
 import { useTitle } from "../../components/PageHead";
-import { t } from "../../i18n";
+import { t, translations } from "../../i18n";
 import { useSpoken } from "../../state/announcements";
 import { useShortcuts } from "../../state/keys";
 import { useLoaded } from "../../state/loading";
@@ -33,9 +33,8 @@ export default function GraphPage() {
   const canvas = useRef<GraphCanvas | null>(null);
   const [stations, setStations] = useState<readonly string[]>([]);
   const [isSheetOpen, setSheetOpen] = useState(false);
-  const words = t.value.graph;
   const { view, focus, way, expanded, at } = asked.value;
-  useTitle(t.value.pages.graph);
+  useTitle(t("Graph"));
   useEffect(() => {
     moved.value = new Map();
   }, [workspace.value]);
@@ -66,7 +65,7 @@ export default function GraphPage() {
         moved: moved.value,
         say: sayRelation,
       }),
-    [scene, focus, stations, dark, isNarrow, words],
+    [scene, focus, stations, dark, isNarrow, translations.value],
   );
 
   const focusOn = (id: string) => {
@@ -83,24 +82,24 @@ export default function GraphPage() {
     else if (focus) ask({ focus: null, ...NOT_LOCAL });
   };
   const zooms = [
-    { keys: "+", icon: "plus", label: words.zoomIn, run: () => canvas.current?.zoom(1.5) },
-    { keys: "-", icon: "minus", label: words.zoomOut, run: () => canvas.current?.zoom(1 / 1.5) },
-    { keys: "0", icon: "fit", label: words.fit, run: () => canvas.current?.fit() },
+    { keys: "+", icon: "plus", label: t("Zoom in"), run: () => canvas.current?.zoom(1.5) },
+    { keys: "-", icon: "minus", label: t("Zoom out"), run: () => canvas.current?.zoom(1 / 1.5) },
+    { keys: "0", icon: "fit", label: t("Fit to screen"), run: () => canvas.current?.fit() },
   ] as const;
   useShortcuts([
     ...zooms,
-    { keys: "/", label: words.search, run: () => field.current?.focus() },
-    { keys: "e", label: words.expand, run: () => void (focus && expand(focus)) },
-    { keys: "x", label: words.collapse, run: () => void (focus && collapse()) },
-    { keys: "p", label: words.findPath, run: () => ask({ path: 1, from: focus, pick: null }) },
+    { keys: "/", label: t("Find an entity or a phrase"), run: () => field.current?.focus() },
+    { keys: "e", label: t("Add neighbours"), run: () => void (focus && expand(focus)) },
+    { keys: "x", label: t("Remove neighbours"), run: () => void (focus && collapse()) },
+    { keys: "p", label: t("Find path"), run: () => ask({ path: 1, from: focus, pick: null }) },
     {
       keys: "t",
-      label: words.toTable,
+      label: t("Show as table or as map"),
       run: () => ask({ view: asked.peek().view === "table" ? null : "table" }),
     },
     {
       keys: "Escape",
-      label: words.back,
+      label: t("Go back"),
       run: () => (way ? ask(NO_PATH) : ask({ focus: null, ...NOT_LOCAL })),
     },
   ]);
@@ -125,7 +124,7 @@ export default function GraphPage() {
   const hasPanel = Boolean(focus || way);
   return (
     <div class={`map-page as-${view} ${hasPanel || isSheetOpen ? "has-panel" : ""}`}>
-      <h1 class="only-spoken">{t.value.pages.graph}</h1>
+      <h1 class="only-spoken">{t("Graph")}</h1>
       <Toolbar
         field={field}
         onFocus={focusOn}
@@ -140,18 +139,18 @@ export default function GraphPage() {
       ) : (
         <>
           <div class="map-main">
-            <Pending of={loaded} lines={6} label={words.drawing} />
+            <Pending of={loaded} lines={6} label={t("Loading the graph")} />
             {scene && isEmpty(scene) && (
               <Empty
                 icon="graph"
-                title={words.nothingYet}
+                title={t("No entities yet")}
                 actions={
                   <a class="button main" href={linkTo("library")}>
-                    {t.value.documents.toLibrary}
+                    {t("Go to the library")}
                   </a>
                 }
               >
-                <p>{words.nothingYetFix}</p>
+                <p>{t("Add documents, and the entities and relations in them appear here.")}</p>
               </Empty>
             )}
             {scene && drawing && !isEmpty(scene) && view === "map" && (
@@ -182,15 +181,15 @@ export default function GraphPage() {
             )}
             {scene && view === "table" && <Tables scene={scene} onFocus={focusOn} />}
             {scene && !isEmpty(scene) && scene.entities.length === 0 && (
-              <p class="card map-note">{words.noneFit}</p>
+              <p class="card map-note">{t("Nothing matches.")}</p>
             )}
           </div>
           {scene && !isEmpty(scene) && (
-            <aside class="map-panel" aria-label={words.panel}>
+            <aside class="map-panel" aria-label={t("Details")}>
               <IconButton
                 icon={isSheetOpen || hasPanel ? "close" : "filter"}
                 class={hasPanel ? "map-panel-close" : "map-panel-close narrow-only"}
-                label={hasPanel || isSheetOpen ? t.value.common.close : words.legend}
+                label={hasPanel || isSheetOpen ? t("Close") : t("Legend")}
                 onClick={() => {
                   if (hasPanel) ask({ focus: null, ...NO_PATH, ...NOT_LOCAL });
                   setSheetOpen(!isSheetOpen && !hasPanel);

@@ -19,7 +19,6 @@ const FEW = 8;
 
 /** What the colours and icons mean; a click shows only what has them. */
 export function Legend({ scene }: { scene: Scene }) {
-  const words = t.value.graph;
   const { filter, limit, phrase } = asked.value;
   const { overview } = scene;
   const numbers = colourNumbers(overview);
@@ -35,15 +34,18 @@ export function Legend({ scene }: { scene: Scene }) {
   return (
     <div class="stack">
       <header class="stack tight">
-        <h2>{phrase || words.legend}</h2>
+        <h2>{phrase || t("Legend")}</h2>
         <p class="small muted" role="status">
-          {words.shown(count(scene.entities.length), count(scene.total))}
+          {t("{shown} of {total} entities, by importance.", {
+            shown: scene.entities.length,
+            total: scene.total,
+          })}
           {next && scene.total > scene.entities.length && !phrase && (
             <>
               {" "}
               <Button
                 kind="link"
-                label={t.value.common.more}
+                label={t("Show more")}
                 onClick={() => ask({ limit: next, at: null }, { replace: true })}
               />
             </>
@@ -51,13 +53,13 @@ export function Legend({ scene }: { scene: Scene }) {
         </p>
         {scene.statement && (
           <details class="small">
-            <summary>{words.statement}</summary>
+            <summary>{t("Query")}</summary>
             <code class="break">{scene.statement}</code>
           </details>
         )}
         {(isFiltering(filter) || phrase) && (
           <Button
-            label={words.clearFilter}
+            label={t("Show everything")}
             icon="close"
             class="fold"
             onClick={() => ask(NO_FILTER)}
@@ -67,22 +69,22 @@ export function Legend({ scene }: { scene: Scene }) {
       <div class="stack tight">
         <Check
           isSwitch
-          label={words.showCoOccurrence(count(scene.coOccurrences))}
+          label={t("Show co-occurrence ({n})", { n: scene.coOccurrences })}
           isOn={filter.coOccurrence}
           onChange={(isOn) => ask({ co: isOn ? 1 : null }, { replace: true })}
         />
         <Check
           isSwitch
-          label={words.showMinor}
+          label={t("Show dates, numbers, files and rare names")}
           isOn={filter.minor}
           onChange={(isOn) => ask({ minor: isOn ? 1 : null, at: null }, { replace: true })}
         />
       </div>
       <Facet
-        title={words.types}
+        title={t("Types")}
         items={overview.types.values.map(({ name, count: number }) => ({
           key: name,
-          label: sayType(name) || words.untyped,
+          label: sayType(name) || t("No type"),
           number,
           isChosen: filter.types.includes(name),
           mark: (
@@ -95,7 +97,7 @@ export function Legend({ scene }: { scene: Scene }) {
       />
       {hasColours ? (
         <Facet
-          title={words.communities}
+          title={t("Communities")}
           items={overview.communities.map(({ id, title, count: number }) => ({
             key: id,
             label: shortTitle(title),
@@ -109,7 +111,7 @@ export function Legend({ scene }: { scene: Scene }) {
         <NoCommunities />
       )}
       <Facet
-        title={words.relations}
+        title={t("Relations")}
         items={overview.relation_names.values.map(({ name, count: number }) => ({
           key: name,
           label: sayRelation(name),
@@ -121,7 +123,8 @@ export function Legend({ scene }: { scene: Scene }) {
       <DocumentFilter />
       {hasColours && !overview.is_current && (
         <p class="small warn-text">
-          {words.outdated} <a href={linkTo("communities")}>{t.value.communities.refresh}</a>
+          {t("Documents have changed since the communities were built.")}{" "}
+          <a href={linkTo("communities")}>{t("Rebuild communities")}</a>
         </p>
       )}
     </div>
@@ -174,12 +177,11 @@ function Facet({ title, items, onToggle }: FacetProps) {
 }
 
 function DocumentFilter() {
-  const words = t.value.graph;
   if (asked.value.filter.document) return null;
   return (
-    <Section title={t.value.reader.title}>
+    <Section title={t("Document")}>
       <Search
-        label={words.findDocument}
+        label={t("Find a document")}
         find={async (name, signal) => {
           const query = { name, limit: 8, state: "ready" as const };
           const { documents } = await call("get", "/documents", { query, signal });
@@ -193,13 +195,12 @@ function DocumentFilter() {
 
 /** The map needs no communities, but its colours do. */
 function NoCommunities() {
-  const words = t.value.graph;
   if (!mayWrite.value) return null;
   return (
-    <Section title={words.communities} class="stack tight">
-      <p class="small muted">{words.noCommunities}</p>
+    <Section title={t("Communities")} class="stack tight">
+      <p class="small muted">{t("Communities colour the map by topic. They are not built yet.")}</p>
       <Button
-        label={t.value.jobs.kinds.communities}
+        label={t("Build communities")}
         class="fold"
         busy={openJobs.value.length > 0}
         onClick={buildCommunities}

@@ -9,7 +9,7 @@ import {
 } from "../../components/graph/canvas";
 import "../../components/graph/graph.css";
 import { sayType } from "../../components/graph/types";
-import { count, t } from "../../i18n";
+import { t } from "../../i18n";
 import { speak } from "../../state/announcements";
 
 interface MapViewProps extends CanvasEvents {
@@ -38,7 +38,6 @@ export function MapView(props: MapViewProps) {
   const canvas = useRef<GraphCanvas | null>(null);
   const [active, setActive] = useState("");
   const [failure, setFailure] = useState("");
-  const words = t.value.graph;
 
   useEffect(() => {
     const element = host.current;
@@ -116,7 +115,10 @@ export function MapView(props: MapViewProps) {
       role="application"
       // biome-ignore lint/a11y/noNoninteractiveTabindex: the map is moved by keys
       tabIndex={0}
-      aria-label={words.mapLabel(count(dots.length), count(drawing.lines.length))}
+      aria-label={t(
+        "Map of {entities} entities and {lines} relations. Arrow keys move between entities, Enter selects one, Space adds its neighbours. The table shows the same data.",
+        { entities: dots.length, lines: drawing.lines.length },
+      )}
       onKeyDown={press}
       onFocus={() => {
         if (host.current?.matches(":focus-visible")) choose(current);

@@ -24,7 +24,6 @@ interface PathPanelProps {
 
 /** Two entities, and the paths between them as lines to read, each step with its sentence. */
 export function PathPanel({ way, nameOf, onChoose, onFocus }: PathPanelProps) {
-  const words = t.value.graph;
   const names = [nameOf(way.from), nameOf(way.to)];
   const isAsked = names.every(Boolean) && way.from !== way.to;
   const found = useCall("post", "/paths", isAsked ? { body: { names, limit: 8 } } : null);
@@ -39,28 +38,34 @@ export function PathPanel({ way, nameOf, onChoose, onFocus }: PathPanelProps) {
     onChoose(stations);
     return () => onChoose([]);
   }, [key]);
-  const message = found.data ? words.pathsFound(paths.length) : "";
+  const message = found.data ? t("{n} {n:path|paths} found", { n: paths.length }) : "";
   useSpoken(message);
   return (
     <div class="stack">
-      <h2>{words.paths}</h2>
+      <h2>{t("Paths between two entities")}</h2>
       <div class="stack tight">
         {(["from", "to"] as const).map((end, index) => (
           <Search
             key={end}
-            label={words[end]}
+            label={end === "from" ? t("From") : t("To")}
             initial={names[index] ?? ""}
             onChoose={(id) => ask({ [end]: id, path: 1, pick: null }, { replace: true })}
           />
         ))}
       </div>
-      {!isAsked && <p class="small muted">{words.pathHint}</p>}
+      {!isAsked && (
+        <p class="small muted">
+          {t("Choose two entities to list the shortest paths between them.")}
+        </p>
+      )}
       <Pending of={found} />
-      {found.data && paths.length === 0 && <p class="muted">{words.noPath}</p>}
+      {found.data && paths.length === 0 && (
+        <p class="muted">{t("No path of up to five relations found.")}</p>
+      )}
       {paths.length > 0 && <p class="small muted">{message}</p>}
       {paths.length > 0 && (
         <Choice
-          legend={words.paths}
+          legend={t("Paths between two entities")}
           isPlain
           options={paths.map((_, index) => `${index}`)}
           say={(index) => sayPath(paths[Number(index)])}
@@ -69,7 +74,7 @@ export function PathPanel({ way, nameOf, onChoose, onFocus }: PathPanelProps) {
         />
       )}
       {chosen && (
-        <ol class="stack tight" aria-label={words.steps}>
+        <ol class="stack tight" aria-label={t("Steps of the path")}>
           {chosen.hops.map((hop) => (
             <li key={`${hop.source} ${hop.target}`}>
               <p>

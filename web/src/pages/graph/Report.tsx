@@ -3,7 +3,7 @@ import { Pending } from "../../components/ErrorState";
 import { Icon } from "../../components/Icon";
 import { plainText } from "../../components/plain";
 import { More } from "../../components/Section";
-import { count, t } from "../../i18n";
+import { t } from "../../i18n";
 import { useCall } from "../../state/calls";
 import { asked, linkTo, setQuery } from "../../state/location";
 import { readSummary, shortTitle } from "./summary";
@@ -21,31 +21,37 @@ export function Report({ id }: { id: string }) {
 }
 
 function Shown({ community }: { community: Community }) {
-  const words = t.value.communities;
   const summary = readSummary(community.summary);
   // A report that is quoted begins with its first findings.
   const isRepeated = community.source === EXTRACTIVE && community.findings.length > 0;
   const title = shortTitle(community.title);
-  const { askThis, askAbout } = t.value.graph;
-  const up = ["up", words.parent, linkTo("communities", { c: community.parent })] as const;
+  const up = ["up", t("Parent community"), linkTo("communities", { c: community.parent })] as const;
   const links = [
     ...(community.parent ? [up] : []),
-    ["graph", words.inGraph, linkTo("graph", { c: community.id })],
-    ["ask", askThis, linkTo("ask", { q: askAbout(title) })],
+    ["graph", t("Show in graph"), linkTo("graph", { c: community.id })],
+    [
+      "ask",
+      t("Ask about this"),
+      linkTo("ask", { q: t("What do the documents say about {name}?", { name: title }) }),
+    ],
   ] as const;
   return (
     <article class="card stack report" lang={community.language || undefined}>
       <header class="stack tight">
         <h2>{title}</h2>
         <p class="row wrap small faint number">
-          <span>{words.level(community.level + 1)}</span>
-          <span>{words.size(community.size)}</span>
-          {community.children > 0 && <span>{words.children(community.children)}</span>}
+          <span>{t("level {n}", { n: community.level + 1 })}</span>
+          <span>{t("{n} {n:entity|entities}", { n: community.size })}</span>
+          {community.children > 0 && (
+            <span>{t("{n} {n:subcommunity|subcommunities}", { n: community.children })}</span>
+          )}
           <Rating value={community.rating} />
           <span>
-            {community.source === EXTRACTIVE ? words.extractive : words.by(community.source)}
+            {community.source === EXTRACTIVE
+              ? t("quoted from the documents")
+              : t("written by {model}", { model: community.source })}
           </span>
-          {community.is_stale && <span class="tag warn">{words.stale}</span>}
+          {community.is_stale && <span class="tag warn">{t("changed since")}</span>}
         </p>
         <p class="row wrap small">
           {links.map(([icon, label, href]) => (
@@ -64,7 +70,7 @@ function Shown({ community }: { community: Community }) {
         ))}
       {summary.phrases.length > 0 && (
         <p class="small muted">
-          {words.phrases} {summary.phrases.join(" · ")}
+          {t("Key phrases:")} {summary.phrases.join(" · ")}
         </p>
       )}
       <Findings community={community} />
@@ -74,12 +80,11 @@ function Shown({ community }: { community: Community }) {
 }
 
 function Findings({ community }: { community: Community }) {
-  const words = t.value.communities;
   if (community.findings.length === 0) return null;
   let number = 0;
   return (
     <section class="stack tight">
-      <h3>{words.findings}</h3>
+      <h3>{t("Findings")}</h3>
       <ol class="stack tight serif findings">
         {community.findings.map((finding, index) => (
           <li key={index}>
@@ -93,7 +98,7 @@ function Findings({ community }: { community: Community }) {
                   type="button"
                   class="support"
                   aria-pressed={asked("at") === at}
-                  aria-label={words.support(number, document)}
+                  aria-label={t("Passage {n}, in {document}", { n: number, document })}
                   title={document}
                   onClick={() => setQuery({ at })}
                 >
@@ -109,12 +114,11 @@ function Findings({ community }: { community: Community }) {
 }
 
 function Members({ community }: { community: Community }) {
-  const words = t.value.communities;
   const [limit, setLimit] = useState(MEMBERS);
   const { members } = community;
   return (
     <section class="stack tight">
-      <h3>{t.value.graph.entities}</h3>
+      <h3>{t("Entities")}</h3>
       <ul class="row wrap">
         {members.slice(0, limit).map((member) => (
           <li key={member.id}>
@@ -126,12 +130,17 @@ function Members({ community }: { community: Community }) {
       </ul>
       {members.length > limit && (
         <More
-          note={`(${t.value.common.of(count(limit), count(members.length))})`}
+          note={`(${t("{shown} of {total}", { shown: limit, total: members.length })})`}
           onMore={() => setLimit(members.length)}
         />
       )}
       {community.size > members.length && (
-        <p class="small muted">{words.cut(count(members.length), count(community.size))}</p>
+        <p class="small muted">
+          {t("Showing the first {shown} of {total}. Search to find others.", {
+            shown: members.length,
+            total: community.size,
+          })}
+        </p>
       )}
     </section>
   );

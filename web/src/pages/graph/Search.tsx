@@ -26,7 +26,9 @@ const PHRASE_WORDS = 3;
 async function findEntities(name: string, signal: AbortSignal): Promise<Option[]> {
   const { entities } = await call("get", "/entities", { query: { name, limit: 12 }, signal });
   return entities.map(({ id, name: label, type, chunks }) => {
-    const note = [sayType(type), t.value.common.passages(chunks)].filter(Boolean).join(" · ");
+    const note = [sayType(type), t("{n} {n:passage|passages}", { n: chunks })]
+      .filter(Boolean)
+      .join(" · ");
     return { id, label, note };
   });
 }
@@ -46,9 +48,8 @@ export function Search(props: SearchProps) {
   }, [text]);
   const wanted = isOpen && sought ? `${workspace.value}\n${sought}` : "";
   const found = useLoaded(wanted, (signal) => find(sought, signal), { keepsOld: true });
-  const words = t.value.graph;
   const names = wanted ? (found.data ?? []) : [];
-  const phrase = { id: "", label: words.searchFor(sought), note: "" };
+  const phrase = { id: "", label: t("Show all for “{text}”", { text: sought }), note: "" };
   const options = onPhrase && wanted ? [...names, phrase] : names;
   const isPhrase = onPhrase && sought.split(/\s+/).length >= PHRASE_WORDS;
   const isNamed = names.some((option) => option.label.toLowerCase() === sought.toLowerCase());
@@ -94,7 +95,11 @@ export function Search(props: SearchProps) {
       />
       {wanted !== "" && (
         <p class="raised map-search-note" role="status">
-          {found.error ? tellError(found.error) : isNothing ? words.noneFound(sought) : ""}
+          {found.error
+            ? tellError(found.error)
+            : isNothing
+              ? t("No match for “{text}”.", { text: sought })
+              : ""}
         </p>
       )}
     </div>

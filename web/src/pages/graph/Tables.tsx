@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import { SearchField } from "../../components/Fields";
 import { sayType, TypeIcon } from "../../components/graph/types";
 import { More, Section } from "../../components/Section";
-import { SortHead, TableBox } from "../../components/TableBox";
+import { Table } from "../../components/Table";
 import { count, t } from "../../i18n";
 import { EntityLink } from "./EntityPanel";
 import type { Entity, Relation, Scene } from "./scene";
@@ -15,7 +15,6 @@ const STEP = 100;
 /** What is on the map, as tables that can be sorted and filtered. */
 export function Tables({ scene, onFocus }: { scene: Scene; onFocus: (id: string) => void }) {
   const [sought, setSought] = useState("");
-  const words = t.value.graph;
   const names = new Map(scene.entities.map(({ id, name }) => [id, name]));
   const titles = new Map(
     scene.overview.communities.map(({ id, title }) => [id, shortTitle(title)]),
@@ -24,16 +23,16 @@ export function Tables({ scene, onFocus }: { scene: Scene; onFocus: (id: string)
   const link = (id: string) => <EntityLink id={id} name={nameOf(id)} onFocus={onFocus} />;
   return (
     <div class="graph-tables stack loose">
-      <SearchField label={words.filterRows} text={sought} onText={setSought} />
+      <SearchField label={t("Filter rows")} text={sought} onText={setSought} />
       <Rows<Entity>
-        title={words.entities}
+        title={t("Entities")}
         items={scene.entities}
         sought={sought}
         keyOf={({ id }) => id}
         columns={[
-          { head: words.name, value: ({ name }) => name, cell: ({ id }) => link(id) },
+          { head: t("Name"), value: ({ name }) => name, cell: ({ id }) => link(id) },
           {
-            head: words.type,
+            head: t("Type"),
             value: ({ type }) => sayType(type),
             cell: ({ type }) => (
               <span class="row">
@@ -42,29 +41,29 @@ export function Tables({ scene, onFocus }: { scene: Scene; onFocus: (id: string)
               </span>
             ),
           },
-          { head: words.community, value: ({ community }) => titles.get(community ?? "") ?? "" },
-          { head: words.relations, value: ({ degree }) => degree },
-          { head: t.value.library.files.columns.chunks, value: ({ chunks }) => chunks },
+          { head: t("Community"), value: ({ community }) => titles.get(community ?? "") ?? "" },
+          { head: t("Relations"), value: ({ degree }) => degree },
+          { head: t("Passages"), value: ({ chunks }) => chunks },
         ]}
       />
       <Rows<Relation>
-        title={words.relations}
+        title={t("Relations")}
         items={scene.relations}
         sought={sought}
         keyOf={({ source, target, name }) => `${source} ${target} ${name}`}
         columns={[
           {
-            head: words.from,
+            head: t("From"),
             value: ({ source }) => nameOf(source),
             cell: ({ source }) => link(source),
           },
-          { head: words.relation, value: ({ name }) => sayRelation(name) },
+          { head: t("Relation"), value: ({ name }) => sayRelation(name) },
           {
-            head: words.to,
+            head: t("To"),
             value: ({ target }) => nameOf(target),
             cell: ({ target }) => link(target),
           },
-          { head: words.weight, value: ({ weight }) => weight },
+          { head: t("Weight"), value: ({ weight }) => weight },
         ]}
       />
     </div>
@@ -113,36 +112,22 @@ function Rows<Item>({ title, items, sought, keyOf, columns }: RowsProps<Item>) {
     <Section
       level="h2"
       title={title}
-      note={t.value.common.of(count(found.length), count(items.length))}
+      note={t("{shown} of {total}", { shown: found.length, total: items.length })}
     >
-      <TableBox label={title}>
-        <table aria-label={title}>
-          <thead>
-            <tr>
-              {columns.map((each, index) => (
-                <SortHead
-                  key={each.head}
-                  label={each.head}
-                  class={isNumber(each) ? "number" : ""}
-                  order={by === index ? (isBackward ? "descending" : "ascending") : "none"}
-                  onSort={() => setOrder([index, by === index && !isBackward])}
-                />
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {found.slice(0, shown).map((item) => (
-              <tr key={keyOf(item)}>
-                {columns.map((each) => (
-                  <td key={each.head} class={isNumber(each) ? "number" : ""}>
-                    {each.cell?.(item) ?? numbered(each.value(item))}
-                  </td>
-                ))}
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </TableBox>
+      <Table
+        label={title}
+        items={found.slice(0, shown)}
+        keyOf={keyOf}
+        columns={columns.map((each, index) => ({
+          head: each.head,
+          cell: (item: Item) => each.cell?.(item) ?? numbered(each.value(item)),
+          class: isNumber(each) ? "number" : "",
+          sort: {
+            order: by === index ? (isBackward ? "descending" : "ascending") : "none",
+            onSort: () => setOrder([index, by === index && !isBackward]),
+          },
+        }))}
+      />
       {shown < found.length && <More onMore={() => setShown(shown + 4 * STEP)} />}
     </Section>
   );

@@ -11,6 +11,14 @@ import type { Kind } from "./exporting";
 import { Search } from "./Search";
 import { readViews, removeView, saved, saveView, takePlaces } from "./views";
 
+const EXPORTS = {
+  png: "Image (PNG)",
+  svg: "Vector image (SVG)",
+  graphml: "Graph (GraphML)",
+} as const;
+
+const VIEW_NAMES = { map: "Map", communities: "Communities", table: "Table" } as const;
+
 interface ToolbarProps {
   field: RefObject<HTMLInputElement | null>;
   onFocus: (id: string) => void;
@@ -19,12 +27,11 @@ interface ToolbarProps {
 
 /** The views of the graph, its search, and what can be done. */
 export function Toolbar({ field, onFocus, onExport }: ToolbarProps) {
-  const words = t.value.graph;
   const { view, way } = asked.value;
   const kinds = view === "map" ? (["png", "svg", "graphml"] as const) : (["graphml"] as const);
   return (
     <div class="row map-toolbar">
-      <nav class="row map-views" aria-label={words.views}>
+      <nav class="row map-views" aria-label={t("Views of the graph")}>
         {VIEWS.map((name) => (
           <button
             key={name}
@@ -32,14 +39,14 @@ export function Toolbar({ field, onFocus, onExport }: ToolbarProps) {
             aria-current={view === name ? "page" : undefined}
             onClick={() => ask({ view: name === "map" ? null : name, at: null })}
           >
-            {words.viewNames[name]}
+            {t(VIEW_NAMES[name])}
           </button>
         ))}
       </nav>
       {view !== "communities" && (
         <>
           <Search
-            label={words.search}
+            label={t("Find an entity or a phrase")}
             field={field}
             onChoose={onFocus}
             onPhrase={(q) => ask({ q, focus: null, at: null, ...NO_PATH })}
@@ -47,25 +54,25 @@ export function Toolbar({ field, onFocus, onExport }: ToolbarProps) {
           <div class="row map-tools">
             <IconButton
               icon="route"
-              label={words.findPath}
+              label={t("Find path")}
               pressed={way !== null}
               onClick={() => ask(way ? NO_PATH : { path: 1, from: asked.value.focus, pick: null })}
             />
             <SavedViews />
             <IconButton
               icon="history"
-              label={words.corrections}
+              label={t("Corrections")}
               onClick={() => set(isListOpen, true)}
             />
             <Menu
-              label={words.export}
+              label={t("Export")}
               icon="download"
               side="right"
               content={(close) => (
                 <MenuList
                   close={close}
                   items={kinds.map((kind) => ({
-                    label: words.exports[kind],
+                    label: t(EXPORTS[kind]),
                     run: () => onExport(kind),
                   }))}
                 />
@@ -80,18 +87,21 @@ export function Toolbar({ field, onFocus, onExport }: ToolbarProps) {
 
 /** Views that were saved in this browser; each has an address that can be shared. */
 function SavedViews() {
-  const words = t.value.graph;
   const [name, setName] = useState("");
   const here = workspace.value;
   useEffect(() => readViews(here), [here]);
   return (
     <Menu
-      label={words.savedViews}
+      label={t("Saved views")}
       icon="tag"
       side="right"
       content={(close) => (
         <div class="stack saved-views">
-          {saved.value.length === 0 && <p class="small muted">{words.noViews}</p>}
+          {saved.value.length === 0 && (
+            <p class="small muted">
+              {t("No saved views yet. A view keeps the filters, the selection and the positions.")}
+            </p>
+          )}
           <ul>
             {saved.value.map((view) => (
               <li key={view.name} class="row between">
@@ -106,7 +116,7 @@ function SavedViews() {
                 />
                 <IconButton
                   icon="delete"
-                  label={words.removeView(view.name)}
+                  label={t("Delete the view {name}", { name: view.name })}
                   onClick={() => removeView(here, view.name)}
                 />
               </li>
@@ -121,12 +131,12 @@ function SavedViews() {
             }}
           >
             <input
-              aria-label={words.viewName}
-              placeholder={words.viewName}
+              aria-label={t("Name of this view")}
+              placeholder={t("Name of this view")}
               value={name}
               onInput={(event) => setName(event.currentTarget.value)}
             />
-            <Button label={t.value.common.save} type="submit" kind="main" disabled={!name.trim()} />
+            <Button label={t("Save")} type="submit" kind="main" disabled={!name.trim()} />
           </form>
         </div>
       )}

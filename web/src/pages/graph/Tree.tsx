@@ -3,7 +3,7 @@ import type { Shapes } from "../../api/client";
 import { IconButton } from "../../components/Button";
 import { Pending } from "../../components/ErrorState";
 import { More } from "../../components/Section";
-import { count, decimal, t } from "../../i18n";
+import { decimal, t } from "../../i18n";
 import { useCall } from "../../state/calls";
 import { linkTo, place } from "../../state/location";
 import { shortTitle } from "./summary";
@@ -31,20 +31,25 @@ interface TreeProps {
 /** Communities, the weightiest first; each opens to those within it. */
 export function Tree({ communities, total, chosen, isFlat = false }: TreeProps) {
   const [limit, setLimit] = useState(FIRST);
-  const { of } = t.value.common;
   return (
     <>
-      <ul class="tree" aria-label={t.value.graph.communities}>
+      <ul class="tree" aria-label={t("Communities")}>
         {communities.slice(0, limit).map((community) => (
           <Branch key={community.id} community={community} chosen={chosen} isFlat={isFlat} />
         ))}
       </ul>
       {communities.length > limit && (
-        <More note={`(${of(count(limit), count(total))})`} onMore={() => setLimit(MOST_SHOWN)} />
+        <More
+          note={`(${t("{shown} of {total}", { shown: limit, total })})`}
+          onMore={() => setLimit(MOST_SHOWN)}
+        />
       )}
       {communities.length <= limit && total > communities.length && (
         <p class="small muted">
-          {t.value.communities.cut(count(communities.length), count(total))}
+          {t("Showing the first {shown} of {total}. Search to find others.", {
+            shown: communities.length,
+            total,
+          })}
         </p>
       )}
     </>
@@ -58,7 +63,6 @@ interface BranchProps {
 }
 
 function Branch({ community, chosen, isFlat }: BranchProps) {
-  const words = t.value.communities;
   const [isOpen, setOpen] = useState(false);
   const title = shortTitle(community.title);
   const asked = Object.fromEntries(place.value.query);
@@ -68,7 +72,7 @@ function Branch({ community, chosen, isFlat }: BranchProps) {
         {!isFlat && community.children > 0 ? (
           <IconButton
             icon={isOpen ? "down" : "right"}
-            label={words.within(title)}
+            label={t("Show communities in {title}", { title })}
             expanded={isOpen}
             class="tree-fold"
             onClick={() => setOpen(!isOpen)}
@@ -84,10 +88,10 @@ function Branch({ community, chosen, isFlat }: BranchProps) {
             {title}
           </span>
           <span class="small faint row wrap number">
-            <span>{words.size(community.size)}</span>
+            <span>{t("{n} {n:entity|entities}", { n: community.size })}</span>
             <Rating value={community.rating} />
-            {isFlat && <span>{words.level(community.level + 1)}</span>}
-            {community.is_stale && <span class="tag warn">{words.stale}</span>}
+            {isFlat && <span>{t("level {n}", { n: community.level + 1 })}</span>}
+            {community.is_stale && <span class="tag warn">{t("changed since")}</span>}
           </span>
         </a>
       </div>
@@ -104,6 +108,6 @@ function Children({ parent, chosen }: { parent: string; chosen: string }) {
 
 /** How much of the index a community covers, from 0 to 10. */
 export function Rating({ value }: { value: number }) {
-  const label = t.value.communities.rating(decimal(value, 1));
+  const label = t("Coverage {value} of 10", { value: decimal(value, 1) });
   return <meter min={0} max={10} value={value} aria-label={label} title={label} />;
 }

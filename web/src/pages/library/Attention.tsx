@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 import { Button } from "../../components/Button";
 import { ErrorState, tellError } from "../../components/ErrorState";
 import { Icon } from "../../components/Icon";
-import { count, t } from "../../i18n";
+import { count, type Texts, t } from "../../i18n";
 import { say } from "../../i18n/say";
 import { announce } from "../../state/announcements";
 import { setQuery, workspace } from "../../state/location";
@@ -11,12 +11,39 @@ import { FileButton } from "./FileButton";
 import { dismiss, RemoveButton, readAgain, replaceFile } from "./fileActions";
 import { type Entry, fileName, listAll, type Query, useListing } from "./listing";
 
+/** Why a file was not read, by the code of the server, and what helps. */
+const REASONS: Readonly<Record<string, readonly [Texts[string], Texts[string]?]>> = {
+  crashed: [
+    "crashed the reader",
+    "Save it again in its original program, or save it as PDF or text.",
+  ],
+  killed: ["stopped the server", "Split it, or save it in another format."],
+  too_slow: ["takes too long", "Split it, or raise index.max_file_seconds in the settings."],
+  out_of_memory: [
+    "needs too much memory",
+    "Split it, or raise index.max_file_memory_mb in the settings.",
+  ],
+  id_collision: ["name conflict", "Rename it, then upload it again."],
+  no_text: ["has no text", "A scan needs text recognition (OCR) first."],
+  not_a_file: ["not a file"],
+  too_large: ["too large", "Split it, or raise index.max_file_mb in the settings."],
+  binary: ["not text", "Convert it to text, PDF or an office format."],
+  broken: ["damaged", "Open and save it in its original program, then upload it again."],
+  encoding: ["unknown encoding", "Save it as UTF-8."],
+  name: ["invalid name", "Rename it, then upload it again."],
+  unreadable: ["not readable", "Check that the server has permission to read the file."],
+  unsupported: ["unsupported format", "Convert it to text, PDF or an office format."],
+  password: ["password-protected", "Save a copy without a password."],
+  empty: ["empty", "The file has nothing to index."],
+  fault: ["internal error", "Save it in another format. The server log has the details."],
+  missing: ["missing", "Upload it again, or remove it."],
+};
+
 const SHOWN = 20;
 const QUERY: Query = { name: "", tag: "", state: "attention", sort: "-changed" };
 
 /** Files that were refused or could not be read: why, and what can be done with each. */
 export function Attention() {
-  const words = t.value.library.files;
   const files = useListing(workspace.value, QUERY);
   if (files.error) return <ErrorState error={files.error} retry={files.reload} />;
   if (files.total === 0) return null;
@@ -25,11 +52,11 @@ export function Attention() {
     <section class="card" aria-labelledby="attention-title">
       <div class="card-head">
         <h2 id="attention-title">
-          {words.states.attention} <span class="tag warn">{count(files.total)}</span>
+          {t("Needs attention")} <span class="tag warn">{count(files.total)}</span>
         </h2>
         {mayWrite.value && files.total > 1 && (
           <Button
-            label={words.dismissAll}
+            label={t("Dismiss all")}
             kind="quiet"
             onClick={async () => dismiss(await listAll(workspace.value, QUERY))}
           />
@@ -43,7 +70,7 @@ export function Attention() {
       </ul>
       {files.total > shown && (
         <Button
-          label={words.showAll(count(files.total))}
+          label={t("Show all {n}", { n: files.total })}
           kind="quiet"
           onClick={() => setQuery({ state: "attention" })}
         />
@@ -53,33 +80,33 @@ export function Attention() {
 }
 
 function Trouble({ entry }: { entry: Entry }) {
-  const words = t.value.library;
-  const advice = words.advice[entry.error_reason] ?? say(entry.fix);
-  const reason = words.reasons[entry.error_reason] ?? entry.error_reason;
+  const [reason, advice] = REASONS[entry.error_reason] ?? [];
+  const help = advice ? t(advice) : say(entry.fix);
   return (
     <li class="row wrap top trouble">
       <Icon name={entry.state === "refused" ? "bad" : "warning"} />
       <div class="grow">
         <p class="break">
-          <strong>{fileName(entry)}</strong> <span class="tag warn">{reason}</span>
+          <strong>{fileName(entry)}</strong>{" "}
+          <span class="tag warn">{reason ? t(reason) : entry.error_reason}</span>
         </p>
         <p class="small muted break">
-          {say(entry.error)} {entry.chunks > 0 && words.files.kept}
+          {say(entry.error)} {entry.chunks > 0 && t("Its earlier content can still be searched.")}
         </p>
-        {advice && <p class="small">{advice}</p>}
+        {help && <p class="small">{help}</p>}
       </div>
       {mayWrite.value && (
         <div class="row wrap">
           <Replace entry={entry} />
           {entry.retry && (
             <Button
-              label={t.value.common.retry}
+              label={t("Try again")}
               kind="quiet"
               icon="refresh"
               onClick={() => readAgain([entry])}
             />
           )}
-          <Button label={words.files.dismiss} kind="quiet" onClick={() => dismiss([entry])} />
+          <Button label={t("Dismiss")} kind="quiet" onClick={() => dismiss([entry])} />
           {entry.state !== "refused" && <RemoveButton entries={[entry]} kind="quiet" />}
         </div>
       )}
@@ -102,7 +129,7 @@ function Replace({ entry }: { entry: Entry }) {
       of="file"
       icon="upload"
       busy={isSending}
-      label={t.value.library.files.replace}
+      label={t("Replace file")}
       onChoose={([chosen]) => chosen && send(chosen.file)}
     />
   );

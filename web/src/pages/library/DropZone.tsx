@@ -12,20 +12,20 @@ interface DropZoneProps {
 
 /** Says that files may be dropped, and has buttons to choose them. */
 export function DropZone({ isFirst, model }: DropZoneProps) {
-  const words = t.value.library;
   return (
-    <section class={`row wrap drop-zone ${isFirst ? "first" : ""}`} aria-label={words.addFiles}>
+    <section class={`row wrap drop-zone ${isFirst ? "first" : ""}`} aria-label={t("Add files")}>
       <Icon name="upload" size={isFirst ? 26 : 18} />
       <div class="grow">
-        <p class="drop-title">{words.dropHere}</p>
+        <p class="drop-title">{t("Drop files here")}</p>
         <p class="small muted">
-          {words.kinds}
-          {model !== undefined && ` ${model ? words.goesToModel(model) : words.staysHere}`}
+          {t("Text, Markdown, HTML, PDF, Word, PowerPoint, Excel, CSV, JSON.")}
+          {model !== undefined &&
+            ` ${model ? t("Text that {model} processes is sent to its server.", { model }) : t("Your data stays on this machine.")}`}
         </p>
       </div>
       <div class="row wrap">
-        <FileButton kind="main" label={words.chooseFiles} onChoose={addFiles} />
-        <FileButton of="folder" label={words.chooseFolder} onChoose={addFiles} />
+        <FileButton kind="main" label={t("Choose files")} onChoose={addFiles} />
+        <FileButton of="folder" label={t("Choose a folder")} onChoose={addFiles} />
       </div>
     </section>
   );

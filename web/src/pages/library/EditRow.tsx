@@ -2,17 +2,18 @@ import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Button } from "../../components/Button";
 import { tellError } from "../../components/ErrorState";
 import { TextField } from "../../components/Fields";
-import { t } from "../../i18n";
+import { type Texts, t, textOf } from "../../i18n";
 import { call } from "../../state/calls";
 import { revision } from "../../state/workspaces";
-import { type Entry, fileName } from "./listing";
+import { COLUMNS, type Entry, fileName } from "./listing";
+
+const HINTS: Texts = { date: "2024-05-31", tags: "pay, travel" };
 
 const FIELDS = ["title", "date", "author", "tags"] as const;
 type Values = Record<(typeof FIELDS)[number], string>;
 
 /** The metadata of a document in fields, over its row. Enter saves, Escape leaves. */
 export function EditRow({ entry, onEnd }: { entry: Entry; onEnd: () => void }) {
-  const words = t.value.library.files;
   const before: Values = {
     title: entry.title,
     date: entry.date,
@@ -40,7 +41,7 @@ export function EditRow({ entry, onEnd }: { entry: Entry; onEnd: () => void }) {
     <form
       ref={form}
       class="raised edit-row"
-      aria-label={words.edit(entry.title || fileName(entry))}
+      aria-label={t("Edit details of {name}", { name: entry.title || fileName(entry) })}
       onSubmit={(event) => {
         event.preventDefault();
         void save(changed());
@@ -54,10 +55,10 @@ export function EditRow({ entry, onEnd }: { entry: Entry; onEnd: () => void }) {
       {FIELDS.map((name) => (
         <TextField
           key={name}
-          label={words.columns[name]}
+          label={t(COLUMNS[name][0])}
           value={values[name]}
           maxLength={500}
-          placeholder={words.hints[name] ?? ""}
+          placeholder={textOf(HINTS, name, "")}
           onInput={(text) => setValues({ ...values, [name]: text })}
         />
       ))}
@@ -68,12 +69,12 @@ export function EditRow({ entry, onEnd }: { entry: Entry; onEnd: () => void }) {
       )}
       <div class="row wrap end">
         <Button
-          label={words.restore}
+          label={t("Use the file's own details")}
           kind="quiet"
           onClick={() => save(Object.fromEntries(FIELDS.map((name) => [name, null])))}
         />
-        <Button label={t.value.common.cancel} kind="quiet" onClick={onEnd} />
-        <Button label={t.value.common.save} kind="main" type="submit" />
+        <Button label={t("Cancel")} kind="quiet" onClick={onEnd} />
+        <Button label={t("Save")} kind="main" type="submit" />
       </div>
     </form>
   );

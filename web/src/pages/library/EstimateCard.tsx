@@ -9,20 +9,25 @@ import { workspace } from "../../state/location";
 import type { WorkspaceDetails } from "../../state/workspaces";
 import { countWaiting, setWaiting } from "./sending";
 
+const TIER_NOTES = {
+  lean: "Rules read the files. The model decides doubtful merges and writes answers.",
+  full: "The model reads every passage and writes the reports. Best graph, highest cost.",
+  none: "Only rules read the files. Indexing costs no tokens.",
+} as const;
+
+const TIER_NAMES = { lean: "when needed", full: "reads everything", none: "off" } as const;
+
 const TIERS = ["lean", "full", "none"] as const;
 type Tier = (typeof TIERS)[number];
 
 interface Range {
   low: number;
-  expected: number;
   high: number;
 }
 
 /** The server's estimate of a run: tokens as ranges, money as text or none. */
 interface Estimate {
-  documents: number;
   chunks: number;
-  text_tokens: number;
   /** Passages that the model was asked before: they cost nothing more. */
   kept: number;
   /** Passages that were asked for the estimate, and what that took. */
@@ -32,14 +37,12 @@ interface Estimate {
     calls: number;
     input_tokens: Range;
     output_tokens: Range;
-    money: { low: string; expected: string; high: string } | null;
-    without_price: string[];
+    money: { low: string; high: string } | null;
   };
 }
 
 /** Before a model reads: what it would read, what that costs, and a ceiling. Then: start. */
 export function EstimateCard({ details }: { details: WorkspaceDetails }) {
-  const words = t.value.library.estimate;
   const here = workspace.value;
   const [tier, setTier] = useState<Tier>(TIERS.find((known) => known === details.tier) ?? "lean");
   const [budget, setBudget] = useState("");
@@ -55,58 +58,65 @@ export function EstimateCard({ details }: { details: WorkspaceDetails }) {
   return (
     <section class="card stack tight" aria-labelledby="estimate-title">
       <div class="card-head">
-        <h2 id="estimate-title">{words.title(files)}</h2>
+        <h2 id="estimate-title">
+          {t("{n} {n:file is|files are} ready. Index them?", { n: files })}
+        </h2>
         <span class="tag">{details.model}</span>
       </div>
       <Choice
-        legend={words.tier}
+        legend={t("Language model")}
         options={TIERS}
-        say={(name) => words.tiers[name]}
+        say={(name) => t(TIER_NAMES[name])}
         chosen={tier}
         onChange={setTier}
       />
-      <p class="small muted">{words.tierNotes[tier]}</p>
-      <Pending of={estimate} lines={2} label={words.asking} />
+      <p class="small muted">{t(TIER_NOTES[tier])}</p>
+      <Pending of={estimate} lines={2} label={t("Estimating with a few passages")} />
       {estimate.data && <Figures estimate={estimate.data as unknown as Estimate} />}
       <div class="row wrap end">
         {tier !== "none" && (
           <label class="row ceiling">
-            <span class="small muted">{words.ceiling}</span>
+            <span class="small muted">{t("Budget")}</span>
             <input
               type="text"
-              placeholder={words.ceilingHint}
+              placeholder={t("200k or 2 EUR")}
               value={budget}
               maxLength={40}
               onInput={(event) => setBudget(event.currentTarget.value)}
             />
           </label>
         )}
-        <Button label={words.start} kind="main" icon="play" onClick={start} />
+        <Button label={t("Start")} kind="main" icon="play" onClick={start} />
       </div>
     </section>
   );
 }
 
 function Figures({ estimate }: { estimate: Estimate }) {
-  const words = t.value.library.estimate;
   const { run, spent, chunks, kept, sampled } = estimate;
   const range = ({ low, high }: Range) =>
     low === high ? count(high) : `${count(low)} – ${count(high)}`;
   const cost = run.money
     ? `${decimal(Number(run.money.low), 2)} – ${decimal(Number(run.money.high), 2)}`
-    : words.noPrice;
+    : t("unknown price");
   return (
     <>
       {run.calls === 0 ? (
-        <p>{chunks > 0 ? words.allKnown(chunks) : words.nothing}</p>
+        <p>
+          {chunks > 0
+            ? t("The model has already read all passages ({n}), so indexing costs nothing more.", {
+                n: chunks,
+              })
+            : t("Indexing does not use the model, so it costs nothing.")}
+        </p>
       ) : (
         <dl class="figures">
           {[
-            [t.value.library.files.columns.chunks, count(chunks)],
-            [words.calls, count(run.calls)],
-            [words.tokensIn, range(run.input_tokens)],
-            [words.tokensOut, range(run.output_tokens)],
-            [words.cost, cost],
+            [t("Passages"), count(chunks)],
+            [t("Calls"), count(run.calls)],
+            [t("Tokens in"), range(run.input_tokens)],
+            [t("Tokens out"), range(run.output_tokens)],
+            [t("Estimated cost"), cost],
           ].map(([name, value]) => (
             <div key={name}>
               <dt>{name}</dt>
@@ -117,10 +127,17 @@ function Figures({ estimate }: { estimate: Estimate }) {
       )}
       {sampled > 0 && (
         <p class="small muted">
-          {words.sampled(sampled, count(spent.input_tokens + spent.output_tokens))}
+          {t(
+            "The model read {n} {n:passage|passages} for this estimate, using {tokens} tokens. The replies are cached.",
+            { n: sampled, tokens: spent.input_tokens + spent.output_tokens },
+          )}
         </p>
       )}
-      {run.calls > 0 && kept > 0 && <p class="small muted">{words.kept(kept)}</p>}
+      {run.calls > 0 && kept > 0 && (
+        <p class="small muted">
+          {t("{n} {n:passage was|passages were} read before and cost nothing more.", { n: kept })}
+        </p>
+      )}
     </>
   );
 }

@@ -1,16 +1,17 @@
-import { Icon, type IconName } from "../../components/Icon";
+import { Icon } from "../../components/Icon";
 import { duration, percent, t } from "../../i18n";
 import { type Progress, progress } from "../../state/jobs";
 import { type Entry, fileName, stateOf, titleOf } from "./listing";
 
-const ICONS: Record<ReturnType<typeof stateOf>, IconName> = {
-  ready: "check",
-  reading: "play",
-  waiting: "history",
-  idle: "minus",
-  attention: "warning",
-  dismissed: "none",
-};
+/** How a file can be doing, each with its icon. */
+export const FILE_STATES = {
+  ready: ["Ready", "check"],
+  reading: ["Reading", "play"],
+  waiting: ["Waiting", "history"],
+  idle: ["Not read yet", "minus"],
+  attention: ["Needs attention", "warning"],
+  dismissed: ["Not read", "none"],
+} as const;
 const SOUND = /\.(mp3|wav|m4a|flac|ogg|opus|aac|wma|mp4|webm|mkv|mov)$/i;
 
 /** How a file is doing, in words: while it is read, how many of its pages were. */
@@ -22,7 +23,7 @@ export function FileState({ entry, isShort = false }: { entry: Entry; isShort?: 
       {state === "reading" ? (
         <span class="spinner" aria-hidden="true" />
       ) : (
-        <Icon name={ICONS[state]} size={14} />
+        <Icon name={FILE_STATES[state][1]} size={14} />
       )}
       <span class={isShort && state !== "reading" ? "only-spoken" : "clip"}>{words}</span>
     </span>
@@ -31,18 +32,18 @@ export function FileState({ entry, isShort = false }: { entry: Entry; isShort?: 
 
 /** Return how a file is doing. */
 export function sayState(entry: Entry): string {
-  const words = t.value.library.files;
   const state = stateOf(entry);
-  if (state !== "reading") return words.states[state];
-  return (progress.value && sayPart(progress.value)) || words.states.reading;
+  if (state !== "reading") return t(FILE_STATES[state][0]);
+  return (progress.value && sayPart(progress.value)) || t("Reading");
 }
 
 /** Return how much of the file in progress was read, or nothing if that is not known. */
 export function sayPart({ uri, part, parts, share }: Progress): string {
-  const words = t.value.library.files;
-  if (parts > 0 && SOUND.test(uri)) return words.readingTo(duration(part), duration(parts));
-  if (parts > 0) return words.readingPage(Math.min(part + 1, parts), parts);
-  return share > 0 ? words.readingShare(percent(share)) : "";
+  if (parts > 0 && SOUND.test(uri))
+    return t("Reading {time} of {total}", { time: duration(part), total: duration(parts) });
+  if (parts > 0)
+    return t("Reading page {page} of {pages}", { page: Math.min(part + 1, parts), pages: parts });
+  return share > 0 ? t("{share} read", { share: percent(share) }) : "";
 }
 
 interface FileTitleProps {

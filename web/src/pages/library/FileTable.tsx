@@ -11,9 +11,10 @@ import { asked, go, linkTo, setQuery, workspace } from "../../state/location";
 import { chooseSources } from "../../state/sources";
 import { mayWrite } from "../../state/workspaces";
 import { EditRow } from "./EditRow";
-import { FileState, FileTitle } from "./FileState";
+import { FILE_STATES, FileState, FileTitle } from "./FileState";
 import { RemoveButton, readAgain } from "./fileActions";
 import {
+  COLUMNS,
   type Entry,
   fileName,
   listAll,
@@ -26,23 +27,11 @@ import {
 const ROW_PIXELS = 52;
 const PAUSE_MS = 250;
 const STATES = ["any", "ready", "waiting", "attention"] as const;
-/** Columns, and how wide they are. */
-const COLUMNS = {
-  title: "auto",
-  state: "142px",
-  pages: "60px",
-  chunks: "84px",
-  date: "106px",
-  author: "11%",
-  tags: "11%",
-  size: "76px",
-};
 type ColumnName = keyof typeof COLUMNS;
 const NUMBERS = new Set<string>(["pages", "chunks", "size"]);
 
 /** All files of the workspace: sorted, filtered, selected, edited in place. */
 export function FileTable() {
-  const words = t.value.library.files;
   const tag = asked("tag");
   const query: Query = {
     name: asked("name"),
@@ -86,16 +75,16 @@ export function FileTable() {
     <section class="card" aria-labelledby="files-title">
       <div class="card-head">
         <h2 id="files-title">
-          {words.title} <span class="muted number">{count(files.total)}</span>
+          {t("Files")} <span class="muted number">{count(files.total)}</span>
         </h2>
         <Choice
-          legend={words.columns.state}
+          legend={t("State")}
           isPlain
           options={STATES}
           say={(name) =>
             name === "any"
-              ? t.value.common.all
-              : `${words.states[name]} ${count(files.counts[name] ?? 0)}`.replace(/ 0$/, "")
+              ? t("All")
+              : `${t(FILE_STATES[name][0])} ${count(files.counts[name] ?? 0)}`.replace(/ 0$/, "")
           }
           chosen={query.state as (typeof STATES)[number]}
           onChange={(name) => setQuery({ state: name === "any" ? null : name })}
@@ -104,7 +93,11 @@ export function FileTable() {
       <div class="row wrap">
         <Find name={query.name} />
         {tag && (
-          <Button label={words.tagged(tag)} icon="close" onClick={() => setQuery({ tag: null })} />
+          <Button
+            label={t("Tag: {tag}", { tag })}
+            icon="close"
+            onClick={() => setQuery({ tag: null })}
+          />
         )}
       </div>
       {selected.size > 0 && (
@@ -117,17 +110,17 @@ export function FileTable() {
       )}
       {files.error && <ErrorState error={files.error} retry={files.reload} />}
       {files.total === 0 ? (
-        <Empty icon="search" title={words.none} />
+        <Empty icon="search" title={t("No files")} />
       ) : (
         // biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard scrolls it
         <div class="virtual file-table" ref={view.box} tabIndex={0} onScroll={view.onScroll}>
-          <table aria-label={words.title} aria-rowcount={files.total + 1}>
+          <table aria-label={t("Files")} aria-rowcount={files.total + 1}>
             <thead>
               <tr>
                 <th scope="col" class="tick">
                   <input
                     type="checkbox"
-                    aria-label={words.selectAll}
+                    aria-label={t("Select all files")}
                     checked={isAll}
                     onChange={() => (isAll ? setSelected(new Map()) : selectAll())}
                   />
@@ -158,9 +151,9 @@ function Column({ name, sort }: { name: ColumnName; sort: string }) {
   const other = isDown ? name : `-${name}`;
   return (
     <SortHead
-      label={t.value.library.files.columns[name]}
+      label={t(COLUMNS[name][0])}
       class={`${name} ${NUMBERS.has(name) ? "number" : ""}`}
-      width={COLUMNS[name]}
+      width={COLUMNS[name][1]}
       order={isSorted ? (isDown ? "descending" : "ascending") : "none"}
       onSort={() => setQuery({ sort: isSorted ? other : first })}
     />
@@ -189,7 +182,6 @@ interface FileRowProps {
 }
 
 function FileRow({ entry, index, isSelected, onSelect, isEdited, onEdit, onEnd }: FileRowProps) {
-  const words = t.value.library.files;
   const name = fileName(entry);
   const title = titleOf(entry);
   const isText = entry.chunks > 0 || entry.state === "ready";
@@ -198,7 +190,7 @@ function FileRow({ entry, index, isSelected, onSelect, isEdited, onEdit, onEnd }
       <td class="tick">
         <input
           type="checkbox"
-          aria-label={words.select(title)}
+          aria-label={t("Select {name}", { name: title })}
           checked={isSelected}
           onChange={(event) => onSelect(event.currentTarget.checked)}
         />
@@ -232,7 +224,11 @@ function FileRow({ entry, index, isSelected, onSelect, isEdited, onEdit, onEnd }
       <td class="size number">{entry.size > 0 && size(entry.size)}</td>
       <td class="act">
         {mayWrite.value && isText && (
-          <IconButton icon="edit" label={words.edit(title)} onClick={onEdit} />
+          <IconButton
+            icon="edit"
+            label={t("Edit details of {name}", { name: title })}
+            onClick={onEdit}
+          />
         )}
         {isEdited && <EditRow entry={entry} onEnd={onEnd} />}
       </td>
@@ -250,7 +246,7 @@ function Find({ name }: { name: string }) {
   }, [typed, name]);
   return (
     <search class="grow">
-      <SearchField hasKey label={t.value.library.files.find} text={typed} onText={setTyped} />
+      <SearchField hasKey label={t("Find by title or file name")} text={typed} onText={setTyped} />
     </search>
   );
 }
@@ -265,7 +261,6 @@ interface SelectedProps {
 
 /** What can be done with the selected files. */
 function Selected({ entries, all, onAll, onClear }: SelectedProps) {
-  const words = t.value.library.files;
   const documents = entries.filter((entry) => entry.chunks > 0);
   const limit = () => {
     chooseSources(documents);
@@ -273,20 +268,25 @@ function Selected({ entries, all, onAll, onClear }: SelectedProps) {
   };
   return (
     <div class="selected row wrap">
-      <strong role="status">{words.selected(entries.length)}</strong>
-      {all > 0 && <Button label={words.selectThese(count(all))} kind="quiet" onClick={onAll} />}
-      <Button label={words.limit} icon="ask" disabled={documents.length === 0} onClick={limit} />
+      <strong role="status">{t("{n} {n:file|files} selected", { n: entries.length })}</strong>
+      {all > 0 && <Button label={t("Select all {n}", { n: all })} kind="quiet" onClick={onAll} />}
+      <Button
+        label={t("Limit questions to these")}
+        icon="ask"
+        disabled={documents.length === 0}
+        onClick={limit}
+      />
       {mayWrite.value && (
         <>
           <Button
-            label={words.readAgain}
+            label={t("Read again")}
             icon="refresh"
             onClick={() => readAgain(entries).then(onClear)}
           />
           <RemoveButton entries={entries} kind="danger" onDone={onClear} />
         </>
       )}
-      <Button label={words.clear} kind="quiet" icon="close" onClick={onClear} />
+      <Button label={t("Clear selection")} kind="quiet" icon="close" onClick={onClear} />
     </div>
   );
 }

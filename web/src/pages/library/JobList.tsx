@@ -1,30 +1,35 @@
 import { Button } from "../../components/Button";
-import { count, duration, moment, t } from "../../i18n";
+import { duration, moment, t, textOf } from "../../i18n";
 import { say } from "../../i18n/say";
 import { call } from "../../state/calls";
-import { addJob, isOpen, type Job, jobs, stoppedAt } from "../../state/jobs";
+import { addJob, isOpen, JOB_KINDS, JOB_STATES, type Job, jobs, stoppedAt } from "../../state/jobs";
 import { mayWrite } from "../../state/workspaces";
+
+const OUTCOMES = {
+  added: "{n} added",
+  changed: "{n} changed",
+  removed: "{n} removed",
+  skipped: "{n} not read",
+} as const;
 
 const SHOWN = 12;
 
 /** The jobs that are over, with what they did or why they failed. */
 export function JobList() {
-  const words = t.value.jobs;
   const over = (jobs.value ?? []).filter((job) => !isOpen(job)).slice(0, SHOWN);
   if (over.length === 0) return null;
   return (
     <details class="card">
       <summary>
-        <h2>{words.past}</h2>
+        <h2>{t("Past jobs")}</h2>
       </summary>
       <ul class="ruled job-list">
         {over.map((job) => (
           <li key={job.id} class="row wrap top">
-            <span class={`state ${job.state}`}>{words.states[job.state] ?? job.state}</span>
+            <span class={`state ${job.state}`}>{textOf(JOB_STATES, job.state)}</span>
             <div class="grow">
               <p>
-                {words.kinds[job.kind] ?? job.kind}{" "}
-                <span class="muted">{outcomeOf(job.report)}</span>
+                {textOf(JOB_KINDS, job.kind)} <span class="muted">{outcomeOf(job.report)}</span>
               </p>
               {typeof job.error.message === "string" && (
                 <p class="small break">
@@ -34,12 +39,18 @@ export function JobList() {
                   </span>
                 </p>
               )}
-              {stoppedAt(job) && <p class="small break">{words.stoppedAt(stoppedAt(job))}</p>}
+              {stoppedAt(job) && (
+                <p class="small break">
+                  {t("Stopped while reading {name}. Finished files are kept.", {
+                    name: stoppedAt(job),
+                  })}
+                </p>
+              )}
             </div>
             <span class="small faint">{timeOf(job)}</span>
             {job.state !== "finished" && mayWrite.value && (
               <Button
-                label={t.value.common.retry}
+                label={t("Try again")}
                 kind="quiet"
                 icon="refresh"
                 onClick={async () =>
@@ -55,11 +66,10 @@ export function JobList() {
 }
 
 function outcomeOf(report: Job["report"]): string {
-  const words = t.value.jobs;
   const parts = (["added", "changed", "removed", "skipped"] as const).flatMap((name) => {
     const value = report[name];
     const many = Array.isArray(value) ? value.length : typeof value === "number" ? value : 0;
-    return many > 0 ? [words.outcomes[name](count(many))] : [];
+    return many > 0 ? [t(OUTCOMES[name], { n: many })] : [];
   });
   return parts.join(", ");
 }

@@ -23,7 +23,7 @@ export default function LibraryPage() {
   const isEmpty = known !== null && known.documents === 0 && known.failed === 0;
   return (
     <>
-      <PageHead title={t.value.pages.library}>{known && <Numbers details={known} />}</PageHead>
+      <PageHead title={t("Library")}>{known && <Numbers details={known} />}</PageHead>
       {details.error && <ErrorState error={details.error} retry={details.reload} />}
       <div class="stack">
         {known && mayWrite.value && <DropZone isFirst={isEmpty} model={known.model} />}
@@ -42,12 +42,15 @@ export default function LibraryPage() {
 }
 
 function Numbers({ details }: { details: WorkspaceDetails }) {
-  const words = t.value.library;
   return (
     <p class="row wrap numbers number">
-      <a href={linkTo("library", { state: "ready" })}>{words.documents(details.documents)}</a>
-      <span>{t.value.common.passages(details.chunks)}</span>
-      <a href={linkTo("graph")}>{words.things(details.entities)}</a>
+      <a href={linkTo("library", { state: "ready" })}>
+        {t("{n} {n:document|documents}", { n: details.documents })}
+      </a>
+      <span>{t("{n} {n:passage|passages}", { n: details.chunks })}</span>
+      <a href={linkTo("graph")}>
+        {t("{n} {n:entity|entities} in the graph", { n: details.entities })}
+      </a>
       {details.embedder && <span class="small faint">{details.embedder}</span>}
     </p>
   );

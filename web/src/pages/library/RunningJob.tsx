@@ -1,11 +1,12 @@
 import { Button } from "../../components/Button";
 import { JobBar, sayStage } from "../../components/shell/JobsTray";
-import { count, size, t, timeLeft } from "../../i18n";
+import { size, t, textOf, timeLeft } from "../../i18n";
 import { call } from "../../state/calls";
 import {
   addJob,
   currentJob,
   isCutOff,
+  JOB_KINDS,
   openJobs,
   pace,
   progress,
@@ -17,10 +18,10 @@ import { fileName } from "./listing";
 
 /** The steps of an indexing job, each with the stages that the server reports. */
 const STEPS = [
-  { name: "look", stages: ["discover"] },
-  { name: "read", stages: ["load", "extract", "model", "embed", "store", "remove"] },
-  { name: "names", stages: ["names", "descriptions"] },
-  { name: "communities", stages: ["reports", "communities"] },
+  { title: "Scan", stages: ["discover"] },
+  { title: "Read and index", stages: ["load", "extract", "model", "embed", "store", "remove"] },
+  { title: "Merge entities", stages: ["names", "descriptions"] },
+  { title: "Communities", stages: ["reports", "communities"] },
 ] as const;
 
 const COUNTS_DOCUMENTS = new Set<string>([...STEPS[0].stages, ...STEPS[1].stages]);
@@ -29,18 +30,17 @@ const COUNTS_DOCUMENTS = new Set<string>([...STEPS[0].stages, ...STEPS[1].stages
 export function RunningJob() {
   const job = currentJob.value;
   if (!job) return null;
-  const words = t.value.jobs;
   const reported = progress.value;
   const others = openJobs.value.length - 1;
   return (
     <section class="card stack tight" aria-labelledby="running-title">
       <div class="card-head">
-        <h2 id="running-title">{words.kinds[job.kind] ?? job.kind}</h2>
+        <h2 id="running-title">{textOf(JOB_KINDS, job.kind)}</h2>
         <div class="row">
-          {others > 0 && <span class="tag">{words.moreWait(others)}</span>}
+          {others > 0 && <span class="tag">{t("{n} more queued", { n: others })}</span>}
           {mayWrite.value && job.state !== "stopping" && (
             <Button
-              label={words.stop}
+              label={t("Stop")}
               icon="stop"
               onClick={async () =>
                 addJob(await call("post", "/jobs/{job}/cancel", { job: job.id }))
@@ -56,8 +56,14 @@ export function RunningJob() {
         <Figures />
       </div>
       {reported?.uri && <FileInProgress reported={reported} />}
-      {isCutOff.value && <p class="small tag warn">{words.cutOff}</p>}
-      {job.kind === "index" && <p class="small muted">{words.searchWorks}</p>}
+      {isCutOff.value && <p class="small tag warn">{t("Connection lost, reconnecting")}</p>}
+      {job.kind === "index" && (
+        <p class="small muted">
+          {t(
+            "You can already search and ask about what is indexed. If you stop, finished work is kept.",
+          )}
+        </p>
+      )}
     </section>
   );
 }
@@ -75,36 +81,37 @@ function FileInProgress({ reported }: { reported: Reported }) {
 }
 
 function Figures() {
-  const words = t.value.jobs;
   const reported = progress.value;
   if (!reported?.total) return null;
   const parts = [
     COUNTS_DOCUMENTS.has(reported.stage)
-      ? words.documents(reported.done, reported.total)
-      : t.value.common.of(count(reported.done), count(reported.total)),
-    reported.chunks > 0 && t.value.common.passages(reported.chunks),
+      ? t("{done} of {total} {total:document|documents}", {
+          done: reported.done,
+          total: reported.total,
+        })
+      : t("{shown} of {total}", { shown: reported.done, total: reported.total }),
+    reported.chunks > 0 && t("{n} {n:passage|passages}", { n: reported.chunks }),
     reported.bytes < reported.bytesTotal &&
-      words.bytes(size(reported.bytes), size(reported.bytesTotal)),
-    reported.failed > 0 && words.unread(reported.failed),
+      t("{read} of {total} read", { read: size(reported.bytes), total: size(reported.bytesTotal) }),
+    reported.failed > 0 && t("{n} could not be read", { n: reported.failed }),
     timeLeft(pace.value?.leftS ?? null),
   ];
   return <span class="number">{parts.filter(Boolean).join(" · ")}</span>;
 }
 
 function Steps({ stage }: { stage: string }) {
-  const words = t.value.jobs;
   // Only a model finds out which names mean one thing while it indexes.
-  const steps = STEPS.filter(({ name, stages }) => name !== "names" || isAmong(stage, stages));
+  const steps = STEPS.filter((step) => step !== STEPS[2] || isAmong(stage, step.stages));
   const at = steps.findIndex(({ stages }) => isAmong(stage, stages));
   return (
     <ol class="job-steps">
-      {steps.map(({ name }, index) => (
+      {steps.map(({ title }, index) => (
         <li
-          key={name}
+          key={title}
           class={index < at ? "done" : index === at ? "now" : ""}
           aria-current={index === at ? "step" : undefined}
         >
-          {words.steps[name]}
+          {t(title)}
         </li>
       ))}
     </ol>

@@ -14,7 +14,6 @@ const FOUND = 10;
 
 /** Passages for a few words; it works while an index is still being made. */
 export function SearchBox() {
-  const words = t.value.library;
   const wanted = asked("q").trim();
   const where = asked("where").trim();
   const [text, setText] = useState(wanted);
@@ -25,7 +24,7 @@ export function SearchBox() {
   const body = { question: wanted, k: FOUND, filters: where || null };
   const found = useCall("post", "/search", wanted ? { body } : null);
   return (
-    <search class="stack" aria-label={words.search}>
+    <search class="stack" aria-label={t("Search passages")}>
       <form
         class="stack tight"
         onSubmit={(event) => {
@@ -34,7 +33,13 @@ export function SearchBox() {
         }}
       >
         <div class="row">
-          <SearchField hasKey class="grow" label={words.search} text={text} onText={setText} />
+          <SearchField
+            hasKey
+            class="grow"
+            label={t("Search passages")}
+            text={text}
+            onText={setText}
+          />
           {toggle}
         </div>
         {filterForm && (
@@ -42,7 +47,7 @@ export function SearchBox() {
             {filterForm}
             <div class="row">
               <Button
-                label={t.value.filters.apply}
+                label={t("Search")}
                 type="submit"
                 icon="search"
                 disabled={filter === where && text.trim() === wanted}
@@ -53,16 +58,18 @@ export function SearchBox() {
       </form>
       <Pending of={found} lines={6} />
       {found.data?.hits.length === 0 && (
-        <Empty icon="search" title={words.nothingFound}>
-          <p>{words.nothingFoundFix}</p>
+        <Empty icon="search" title={t("No results")}>
+          <p>{t("Try other or fewer words.")}</p>
         </Empty>
       )}
       {found.data && found.data.hits.length > 0 && (
         <>
           <p class="row between wrap small muted">
-            <span aria-live="polite">{words.found(found.data.hits.length)}</span>
+            <span aria-live="polite">
+              {t("{n} {n:passage|passages}, best first", { n: found.data.hits.length })}
+            </span>
             <Indexed />
-            <a href={linkTo("ask", { q: wanted, where })}>{words.askInstead}</a>
+            <a href={linkTo("ask", { q: wanted, where })}>{t("Ask this instead")}</a>
           </p>
           <ol class="stack tight">
             {found.data.hits.map((hit) => (
@@ -94,6 +101,8 @@ function Indexed() {
   const reported = progress.value;
   if (!currentJob.value || !reported?.total || reported.done >= reported.total) return null;
   return (
-    <span class="tag">{t.value.library.indexedSoFar(percent(reported.done / reported.total))}</span>
+    <span class="tag">
+      {t("{share} indexed so far", { share: percent(reported.done / reported.total) })}
+    </span>
   );
 }

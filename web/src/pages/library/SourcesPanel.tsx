@@ -28,7 +28,6 @@ interface SourcesPanelProps {
 
 /** The files of a workspace in a narrow column: their states, and ticks that limit questions. */
 export function SourcesPanel({ workspace, onOpen }: SourcesPanelProps) {
-  const words = t.value.library.files;
   const [name, setName] = useState("");
   const query: Query = { name, tag: "", state: "any", sort: "title" };
   const files = useListing(workspace, query);
@@ -50,11 +49,11 @@ export function SourcesPanel({ workspace, onOpen }: SourcesPanelProps) {
       <header class="row between">
         <h2 id="sources-title">
           <a class="name" href={addressOf(workspace, "library")}>
-            {words.sources}
+            {t("Sources")}
           </a>{" "}
           <span class="muted number">{count(all)}</span>
         </h2>
-        {mayWrite.value && <FileButton icon="plus" label={words.add} onChoose={addFiles} />}
+        {mayWrite.value && <FileButton icon="plus" label={t("Add")} onChoose={addFiles} />}
       </header>
       <CurrentJob />
       {attention > 0 && (
@@ -63,21 +62,23 @@ export function SourcesPanel({ workspace, onOpen }: SourcesPanelProps) {
           href={addressOf(workspace, "library", { state: "attention" })}
         >
           <Icon name="warning" size={14} />
-          {words.needAttention(attention)}
+          {t("{n} {n:file needs|files need} attention", { n: attention })}
         </a>
       )}
       {ticked.size > 0 && (
         <p class="row between small">
-          <span>{words.limited(ticked.size)}</span>
-          <Button kind="link" label={words.useAll} onClick={() => set(chosenSources, new Set())} />
+          <span>{t("Questions use {n} {n:file|files}", { n: ticked.size })}</span>
+          <Button kind="link" label={t("Use all")} onClick={() => set(chosenSources, new Set())} />
         </p>
       )}
-      {all > FEW && <SearchField label={words.find} text={name} onText={setName} />}
+      {all > FEW && (
+        <SearchField label={t("Find by title or file name")} text={name} onText={setName} />
+      )}
       {files.error && <ErrorState error={files.error} retry={files.reload} />}
       {files.isFirst && <Skeleton lines={4} />}
-      {!files.isFirst && files.total === 0 && <p class="small muted">{words.none}</p>}
+      {!files.isFirst && files.total === 0 && <p class="small muted">{t("No files")}</p>}
       {files.total > 0 && (
-        <ul class="virtual" ref={view.box} onScroll={view.onScroll} aria-label={words.sources}>
+        <ul class="virtual" ref={view.box} onScroll={view.onScroll} aria-label={t("Sources")}>
           <li aria-hidden="true" style={{ height: `${view.before}px` }} />
           {numbersBetween(view.first, view.end).map(row)}
           <li aria-hidden="true" style={{ height: `${view.after}px` }} />
@@ -94,7 +95,7 @@ function SourceRow({ workspace, entry, onOpen }: SourcesPanelProps & { entry: En
     <li class="row source-row" style={{ height: `${ROW_PIXELS}px` }}>
       <input
         type="checkbox"
-        aria-label={t.value.library.files.limitTo(title)}
+        aria-label={t("Limit questions to {name}", { name: title })}
         disabled={!isText}
         checked={chosenSources.value.has(entry.id)}
         onChange={(event) => chooseSources([entry], event.currentTarget.checked)}

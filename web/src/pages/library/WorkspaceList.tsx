@@ -1,20 +1,21 @@
 import { useState } from "preact/hooks";
 import { IconButton } from "../../components/Button";
 import { Confirm } from "../../components/Dialog";
-import { t } from "../../i18n";
+import { type Texts, t, textOf } from "../../i18n";
 import { announce } from "../../state/announcements";
 import { addressOf, go, NEW, workspace } from "../../state/location";
 import { mayAdminister, removeWorkspace, type Workspace, workspaces } from "../../state/workspaces";
 
+const ROLES: Texts = { read: "read-only", write: "read and write" };
+
 /** All workspaces: open one, begin one, remove one. */
 export function WorkspaceList() {
-  const words = t.value.library;
   const [leaving, setLeaving] = useState<Workspace | null>(null);
   return (
     <section class="card" aria-labelledby="workspaces-title">
       <div class="card-head">
-        <h2 id="workspaces-title">{words.workspaces}</h2>
-        {mayAdminister.value && <a href={NEW}>{t.value.shell.newWorkspace}</a>}
+        <h2 id="workspaces-title">{t("Workspaces")}</h2>
+        {mayAdminister.value && <a href={NEW}>{t("New workspace")}</a>}
       </div>
       <ul class="ruled">
         {(workspaces.value ?? []).map((known) => (
@@ -30,23 +31,27 @@ export function WorkspaceList() {
             {known.role === "admin" ? (
               <IconButton
                 icon="delete"
-                label={words.removeWorkspace(known.title)}
+                label={t("Delete {name}", { name: known.title })}
                 onClick={() => setLeaving(known)}
               />
             ) : (
-              <span class="tag">{words.roles[known.role] ?? known.role}</span>
+              <span class="tag">{textOf(ROLES, known.role)}</span>
             )}
           </li>
         ))}
       </ul>
       {leaving && (
         <Confirm
-          title={words.removeWorkspace(leaving.title)}
-          action={words.removeForGood}
+          title={t("Delete {name}", { name: leaving.title })}
+          action={t("Delete permanently")}
           onClose={() => setLeaving(null)}
           onConfirm={() => remove(leaving)}
         >
-          <p>{words.removeWarning}</p>
+          <p>
+            {t(
+              "This deletes its index, its uploaded files and its jobs. Other files are not changed. This cannot be undone.",
+            )}
+          </p>
         </Confirm>
       )}
     </section>
@@ -55,6 +60,6 @@ export function WorkspaceList() {
 
 async function remove({ name, title }: Workspace): Promise<void> {
   await removeWorkspace(name);
-  announce(t.value.library.removed(title));
+  announce(t("Workspace {name} was deleted.", { name: title }));
   if (name === workspace.value) go("/ui/", { replace: true });
 }

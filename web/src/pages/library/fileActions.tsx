@@ -73,32 +73,33 @@ interface RemoveButtonProps {
 /** A button to remove files, which asks before. */
 export function RemoveButton({ entries, kind, onDone }: RemoveButtonProps) {
   const [isAsking, setAsking] = useState(false);
-  const words = t.value.documents;
-  const { files } = t.value.library;
   const [first] = entries;
   const isOne = entries.length === 1 && first;
   return (
     <>
-      <Button
-        label={t.value.common.remove}
-        icon="delete"
-        kind={kind}
-        onClick={() => setAsking(true)}
-      />
+      <Button label={t("Remove")} icon="delete" kind={kind} onClick={() => setAsking(true)} />
       {isAsking && (
         <Confirm
           title={
             isOne
-              ? words.removeTitle(first.title || fileName(first))
-              : files.removeTitle(entries.length)
+              ? t("Remove {name}?", { name: first.title || fileName(first) })
+              : t("Remove {n} {n:file|files}?", { n: entries.length })
           }
-          action={t.value.common.remove}
+          action={t("Remove")}
           onClose={() => setAsking(false)}
           onConfirm={() => removeFiles(entries).then(onDone)}
         >
-          <p>{files.removeNote}</p>
-          {entries.some(({ uploaded }) => uploaded) && <p class="muted">{words.removeUpload}</p>}
-          {entries.some(({ uploaded }) => !uploaded) && <p class="muted">{words.removeSource}</p>}
+          <p>{t("Their passages, and what only they say in the graph, are removed.")}</p>
+          {entries.some(({ uploaded }) => uploaded) && (
+            <p class="muted">{t("The uploaded file is deleted.")}</p>
+          )}
+          {entries.some(({ uploaded }) => !uploaded) && (
+            <p class="muted">
+              {t(
+                "The file itself is not deleted. If its folder is indexed again, the document returns.",
+              )}
+            </p>
+          )}
         </Confirm>
       )}
     </>

@@ -32,7 +32,9 @@ export function titleOf(chosen: readonly Chosen[]): string {
   // Hyphens stand for spaces, but not in a date.
   const words = file.replaceAll(/(?<!\d)[-_]+|[-_]+(?!\d)/g, " ").trim() || file;
   const title = words.charAt(0).toUpperCase() + words.slice(1);
-  return names.length > 1 ? t.value.start.andMore(title, names.length - 1) : title;
+  return names.length > 1
+    ? t("{first} and {more} more", { first: title, more: names.length - 1 })
+    : title;
 }
 
 /** Return the files of a drop, walking through folders. */

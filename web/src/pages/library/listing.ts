@@ -9,6 +9,18 @@ import { currentJob, progress, settled } from "../../state/jobs";
 import { useLoaded } from "../../state/loading";
 import { revision } from "../../state/workspaces";
 
+/** The columns of files, and how wide each is. */
+export const COLUMNS = {
+  title: ["Title", "auto"],
+  state: ["State", "142px"],
+  pages: ["Pages", "60px"],
+  chunks: ["Passages", "84px"],
+  date: ["Date", "106px"],
+  author: ["Author", "11%"],
+  tags: ["Tags", "11%"],
+  size: ["Size", "76px"],
+} as const;
+
 export type Entry = Shapes["DocumentShape"];
 export type State = Entry["state"] | "any" | "attention";
 

@@ -64,7 +64,7 @@ export async function addFiles(chosen: readonly Chosen[]): Promise<void> {
   if (workspaces.value === null) await loadWorkspaces();
   const isHere = current.value !== null;
   if (isHere && !mayWrite.value) {
-    announce(t.value.library.readOnly, "bad");
+    announce(t("Your key may only read here, so no files were added."), "bad");
     return;
   }
   try {
@@ -95,8 +95,7 @@ export function showWorkspace(name: string, { asks = true } = {}): void {
 
 /** Index the sample in the workspace that is shown, or else in one of its own. Throws ApiError. */
 export async function trySample(): Promise<void> {
-  const { sampleTitle } = t.value.start;
-  const target = current.value?.name ?? (await makeWorkspace(sampleTitle, SAMPLE));
+  const target = current.value?.name ?? (await makeWorkspace(t("Sample"), SAMPLE));
   addJob(await call("post", "/sample", { workspace: target }), target);
   showWorkspace(target);
 }
@@ -157,8 +156,12 @@ async function sendUntilTaken(sending: Parameters<typeof sendFiles>[0]): Promise
 }
 
 function report({ taken, refused }: Sent): void {
-  const words = t.value.library;
-  if (taken > 0) announce(words.taken(taken));
+  if (taken > 0) announce(t("{n} {n:file was|files were} added.", { n: taken }));
   if (refused.length > 0)
-    announce(words.notTaken(refused.map(({ name }) => name).join(", ")), "bad");
+    announce(
+      t("Not added: {names}. The library says why.", {
+        names: refused.map(({ name }) => name).join(", "),
+      }),
+      "bad",
+    );
 }

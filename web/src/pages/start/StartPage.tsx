@@ -7,26 +7,25 @@ import { SAMPLE, showWorkspace, trySample } from "../library/sending";
 
 /** Before there is anything to ask: what this is for, and where the files go. */
 export default function StartPage() {
-  const words = t.value.start;
   useTitle("");
   const known = workspaces.value ?? [];
   const sample = known.find(({ name }) => name === SAMPLE);
   return (
     <div class="stack loose start">
-      <h1>{words.title}</h1>
-      <p class="muted">{words.note}</p>
+      <h1>{t("Ask your own documents.")}</h1>
+      <p class="muted">{t("Answers cite the exact passage.")}</p>
       <DropZone isFirst />
       <div class="row wrap center">
         <Button
-          label={words.sample}
+          label={t("Try the sample (22 files)")}
           icon="play"
           onClick={() => (sample && !current.value ? showWorkspace(sample.name) : trySample())}
         />
         {!current.value && mayAdminister.value && (
           <Button
-            label={words.empty}
+            label={t("Begin with an empty workspace")}
             kind="quiet"
-            onClick={async () => showWorkspace(await makeWorkspace(words.emptyTitle))}
+            onClick={async () => showWorkspace(await makeWorkspace(t("New workspace")))}
           />
         )}
       </div>
