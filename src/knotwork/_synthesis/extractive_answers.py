@@ -36,6 +36,7 @@ from knotwork._config import AnswerSettings
 from knotwork._inference.cross_encoders import AnswerReader
 from knotwork._inference.embedder import PassageText
 from knotwork._questions.asked_facts import Fit, asked_fact, is_about_another
+from knotwork._questions.asked_things import Missing, Passage, missing_things
 from knotwork._questions.headlines import asked_kind, fit_kind
 from knotwork._questions.reading import (
     KINDS,
@@ -1455,6 +1456,42 @@ def misses_fact(piece: Piece, question: str) -> bool:
     return asked_fact(question).is_missed_by(best, text)
 
 
+LIKELY_AT_MOST = 0.49
+"""The confidence of an answer that lacks a thing of its question: less than that of one to trust."""
+
+
+def find_missing(piece: Piece, evidence: Evidence, store: Store) -> list[Missing]:
+    """Return the things that a question names and the passage of a piece lacks."""
+    best, chunk, document = piece.best, piece.best.chunk, piece.source.document
+    path = evidence.hits[best.rank].path
+    if bridge_share(evidence.hits[best.rank]) >= LEAST_BRIDGE and path:
+        return []  # the question names what leads to the passage
+    titles = (document.title, *chunk.headings, piece.names, *document.metadata.values())
+    sentence = best.text if best.is_likely else piece.text
+    if piece.grain in _OF_CELLS:
+        sentence = f"{piece.names}\n{piece.text}"
+    around = f"{piece.text}\n{chunk.text}"
+    passage = Passage(sentence, "\n".join(map(str, titles)), around, document.text)
+    return missing_things(evidence.query.text, passage)
+
+
+def doubt_missing(confidence: float, missing: Sequence[Missing], store: Store) -> float:
+    """Return the confidence of an answer that lacks things of its question.
+
+    If no document has a word of a thing, and the passage a sibling, it is no answer.
+    """
+    if not missing:
+        return confidence
+    wanted = {term for each in missing if each.is_sure for term in content_terms(each.words)}
+    known = store.texts("chunk").document_frequencies(wanted) if wanted else {}
+    is_unknown = not wanted <= known.keys()
+    return MISSED * confidence if is_unknown else min(confidence, LIKELY_AT_MOST)
+
+
+def _list_missing(missing: Sequence[Missing]) -> str:
+    return ", ".join(dict.fromkeys(f"“{each.words}”" for each in missing))
+
+
 _SURE = frozenset({"weight", "temperature", "energy"})
 """Dimensions whose columns are named after them, or have their units."""
 _BRACKET = re.compile(r"[(（\[]")
@@ -1696,9 +1733,14 @@ def compose_answer(
     ranked = rank_pieces(evidence, candidates, store)
     confidence = estimate_confidence(evidence, ranked)
     pieces = choose_pieces(ranked, evidence, most=settings.max_sentences)
+    missing: list[Missing] = []
+    if pieces and confidence >= settings.abstain_below:
+        finding_missing = partial(find_missing, pieces[0], evidence, store)
+        missing = attempt("The comparison of what is asked", finding_missing, [], failed)
+        confidence = doubt_missing(confidence, missing, store)
     answered = bool(pieces) and confidence >= settings.abstain_below
     dispute, short = None, ""
-    if answered:
+    if answered and not missing:
         comparing = partial(find_disagreement, reading, pieces, candidates, store)
         dispute = attempt("The comparison of documents", comparing, None, failed)
         choosing = partial(_choose_headline, pieces[0], question, store, confidence=confidence)
@@ -1735,7 +1777,12 @@ def compose_answer(
         reason=reason,
         confidence=confidence,
         retriever=evidence.retriever,
-        notes=(*evidence.notes, *([dispute.note(language)] if dispute else ()), *failed),
+        notes=(
+            *evidence.notes,
+            *([dispute.note(language)] if dispute else ()),
+            *([messages.not_mentioned(language, names=_list_missing(missing))] if missing else ()),
+            *failed,
+        ),
         short=short,
         pieces=shown if answered else (),
     )

@@ -1,0 +1,483 @@
+"""The things that a question names, and whether a passage is about them or about others like them.
+
+"The repair of buoy 7 cost 4,200 crowns" says nothing of buoy 9, however alike question and sentence
+are. What tells a thing from others like it has few forms: a number behind a noun, a year, a name, a
+word of which there are few (east and west, Monday and Sunday), or a word before a noun that the
+sentence has with another word before it ("the pilot boat" for "the fire boat"). Other words of a
+question may stand for other words of a passage, so that they count for nothing here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import cached_property, lru_cache
+from typing import NamedTuple
+
+from knotwork._questions.languages import read_words, unit_at
+from knotwork._text.languages import HAN, HAN_CHARACTER, HanWord, segment, simplify
+from knotwork._text.numbers import SMALL_NUMBERS, read_chinese
+from knotwork._text.relation_words import likeness
+from knotwork._text.terms import STOP_WORDS, terms
+
+
+class Missing(NamedTuple):
+    """A thing of a question that a passage lacks; ``sibling`` is what it has instead, or ""."""
+
+    words: str
+    sibling: str = ""
+    is_sure: bool = False
+
+
+class Passage:
+    """A sentence that may answer, the titles above it, the ``text`` around it, its document."""
+
+    def __init__(self, sentence: str, titles: str, text: str, document: str) -> None:
+        self.sentence, self.titles = simplify(sentence), simplify(titles)
+        self.whole = f"{self.titles}\n{simplify(text)}\n{self.sentence}"
+        self._document = document
+
+    @cached_property
+    def document(self) -> str:
+        """Its document in simplified characters and lower case."""
+        return simplify(self._document).casefold()
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """The words of the whole in lower case."""
+        return frozenset(_words_of(self.whole))
+
+    @cached_property
+    def tokens(self) -> list[re.Match[str]]:
+        """The words of the sentence."""
+        return list(_WORD.finditer(self.sentence))
+
+    @cached_property
+    def han(self) -> list[HanWord]:
+        """The words of the sentence, if it is Chinese."""
+        return segment(self.sentence)
+
+    def has(self, word: str) -> bool:
+        """Return True if the passage has a word, or one that is like it."""
+        return any(likeness(word, other) > 0 for other in self.words)
+
+    def has_name(self, name: str) -> bool:
+        """Return True if the passage has a name, or another spelling of it."""
+        name = name.lower()
+        near = (other for other in self.words if other[:_ROOT] == name[:_ROOT])
+        is_held = any(_is_same_name(name, other) for other in near)
+        return is_held or (len(name) > _ROOT and name in _squeeze(self.whole))
+
+
+_HELD = read_words("things")
+_ENGLISH, _HAN = _HELD["english"], _HELD["chinese"]
+_ROOT = 4
+_WORD = re.compile(r"[^\W_]+(?:[-'’./][^\W_]+)*")
+_SMALL = {word: value for value, word in enumerate(SMALL_NUMBERS)}
+_ORDINALS = {word: value for value, word in enumerate(_ENGLISH["ordinals"].split(), 1)}
+_NO_NAME, _PLAIN, _TITLES, _VERBS = (
+    frozenset(_ENGLISH[name].split()) for name in ("no_name", "plain", "titles", "verbs")
+)
+_CALENDAR = frozenset(_ENGLISH["calendar"].split())
+_COVERING, _COVERING_ZH = re.compile(_ENGLISH["covering"], re.IGNORECASE), re.compile(_HAN["covering"])
+_OPPOSED = [frozenset(line.split()) for line in re.split(r"[|\n]", _ENGLISH["opposed"].strip())]
+_OPPOSED_ZH = [frozenset(line) for line in _HAN["opposed"].split("|")]
+_END = r"(?![\w%]|[.,:/]\d)"
+_NUMBERED = re.compile(
+    rf"\b(?P<noun>[^\W\d_]+)(?:[ -]|\s?#|\s(?:no\.?|number|nr\.?)\s)"
+    rf"(?P<number>\d{{1,5}}|{'|'.join(_SMALL)}){_END}"
+    rf"|\b(?P<letters>[A-Z]{{1,5}})-?(?P<digits>\d{{1,5}}){_END}"
+    rf"|\b(?P<ordinal>\d{{1,2}}(?=st|nd|rd|th)|{'|'.join(_ORDINALS)})(?:st|nd|rd|th)?[ -]"
+    r"(?P<of>[^\W\d_]{3,})",
+    re.IGNORECASE,
+)
+_PLURAL = re.compile(r"\s(?!(?:does|is|was|has|costs|this|its)\b)[a-z]+s\b")
+_YEAR = re.compile(r"(?<![\d.,:/-])(?:1[5-9]|20)\d\d(?![\d%]|[.,]\d)")
+_SINCE = re.compile(r"(?:\b(?:since|from|of|after|until|till|before|between|to)|[自从至到])\W*$", re.I)
+_THEN = re.compile(r"\s*年?[^。，；]{0,8}?(?:起|以来|之?后|开始|之?前|至|到|[-–—~～])")
+_DETERMINER = re.compile(r"(?:^|[^\w\s]\s*|\b(?:the|a|an|of|for|in|on|at|to|from|by|with|and|or)\s)$", re.I)
+_OF = re.compile(
+    r"(?P<head>[^\W\d_]{3,}) (?P<mark>of|for|to|from|in|on|at|with) (?:(?:the|an?|my|our) )?"
+    r"(?P<of>[^\W\d_]{3,}(?: [^\W\d_]{3,})?)",
+    re.IGNORECASE,
+)
+
+
+@lru_cache(maxsize=64)
+def _words_of(text: str) -> tuple[str, ...]:
+    found = (word[0].lower() for word in _WORD.finditer(text))
+    return tuple(re.sub(r"['’]s?$", "", word) for word in found)
+
+
+def _squeeze(text: str) -> str:
+    return re.sub(r"[\s_-]", "", text).lower()
+
+
+def _is_same_name(name: str, other: str) -> bool:
+    if terms(name) == terms(other):
+        return True
+    short, long = sorted((name, other), key=len)
+    return len(short) > _ROOT and long.startswith(short[:-1])
+
+
+def _stem(word: str) -> str:
+    return next(iter(terms(word)), word.lower())
+
+
+def missing_things(question: str, passage: Passage) -> list[Missing]:
+    """Return the things that a question names and a passage lacks, those with a sibling first."""
+    question = simplify(question).strip()
+    is_han = HAN_CHARACTER.search(question) is not None
+    readers = (
+        (_numbers_zh, _years, _opposed_zh, _names_zh, _modifiers_zh)
+        if is_han
+        else (_numbers, _years, _opposed, _names, _modifiers)
+    )
+    sure = readers[:-1]
+    return [
+        missing._replace(is_sure=bool(missing.sibling) and read in sure)
+        for read in readers
+        for missing in read(question, passage)
+    ]
+
+
+class _Numbered(NamedTuple):
+    noun: str
+    number: int
+    span: re.Match[str]
+
+
+def _read_numbered(text: str) -> Iterator[_Numbered]:
+    for found in _NUMBERED.finditer(text):
+        noun = found["noun"] or found["letters"] or found["of"]
+        number = found["number"] or found["digits"] or found["ordinal"]
+        if found["noun"] and (noun.lower() in _NO_NAME or _counts(text, found.end())):
+            continue
+        value = _SMALL.get(number.lower(), _ORDINALS.get(number.lower()))
+        yield _Numbered(_stem(noun), int(number) if value is None else value, found)
+
+
+def _counts(text: str, end: int) -> bool:
+    """Return True if a number before a place is an amount, as in "wait 20 days"."""
+    return unit_at(text, end)[0] is not None or _PLURAL.match(text, end) is not None
+
+
+def _numbers(question: str, passage: Passage) -> Iterator[Missing]:
+    for asked in _read_numbered(question):
+        yield from _missed_number(asked.noun, asked.number, asked.span[0], passage, _read_numbered)
+
+
+def _missed_number(noun, number, written, passage, read) -> Iterator[Missing]:  # noqa
+    near = {e.number: e.span[0] for t in (passage.sentence, passage.titles) for e in read(t) if e.noun == noun}
+    if number in near:
+        return
+    far = {e.number: e.span[0] for e in read(passage.whole) if e.noun == noun}
+    if near:
+        yield Missing(written, next(iter(near.values())))
+    elif far and number not in far:
+        yield Missing(written, next(iter(far.values())))
+    elif not far and noun in passage.whole.lower() and not re.search(rf"(?<!\d){number}(?!\d)", passage.whole):
+        yield Missing(written)
+
+
+def _years(question: str, passage: Passage) -> Iterator[Missing]:
+    for found in _YEAR.finditer(question):
+        year, whole = found[0], passage.whole
+        held = list(_YEAR.finditer(whole))
+        is_since = any(
+            each[0] <= year and (_SINCE.search(whole[: each.start()][-12:]) or _THEN.match(whole, each.end()))
+            for each in held
+        )
+        if year in whole or is_since:
+            continue
+        near = _YEAR.search(passage.sentence) or _YEAR.search(passage.titles)
+        yield Missing(year, near[0] if near else "")
+
+
+def _opposed(question: str, passage: Passage) -> Iterator[Missing]:
+    words = list(_WORD.finditer(question))
+    for number, word in enumerate(words):
+        asked = word[0].lower()
+        others = next((held - {asked} for held in _OPPOSED if asked in held), None)
+        if others is None or (asked in _CALENDAR and not word[0][0].isupper()):
+            continue
+        following = words[number + 1][0] if number + 1 < len(words) else ""
+        noun = _stem(following) if following and following.lower() not in STOP_WORDS else ""
+        if any(likeness(asked, each) > 0 for each in _words_of(f"{passage.sentence} {passage.titles}")):
+            continue
+        is_day = asked in _CALENDAR and not passage.has(asked) and not _covers(passage.whole, asked)
+        tokens = list(_WORD.finditer(passage.whole)) if is_day else passage.tokens
+        for at, other in enumerate(tokens):
+            if other[0].lower() not in others or other[0].lower() in question.lower():
+                continue
+            behind = tokens[at + 1][0] if at + 1 < len(tokens) else ""
+            is_same = bool(noun) and _stem(behind) == noun
+            if is_same or is_day:
+                yield Missing(" ".join(filter(None, (word[0], following if is_same else ""))), other[0])
+                break
+
+
+def _covers(sentence: str, asked: str) -> bool:
+    """Return True if a sentence speaks of all days, or of a range of days or months."""
+    is_free = asked in ("saturday", "sunday")
+    return any(not (is_free and "day" in found[0] and "every" not in found[0]) for found in _COVERING.finditer(sentence.lower()))
+
+
+def _groups(question: str) -> Iterator[list[re.Match[str]]]:
+    """Yield the names of a question: runs of words with capitals, the first word left out."""
+    words = list(_WORD.finditer(question))
+    capital = [w[0][0].isupper() for w in words]
+    if not any(capital[1:]) or sum(capital) > 0.7 * len(words):
+        return
+    run: list[re.Match[str]] = []
+    for number, word in enumerate(words):
+        before = question[: word.start()].rstrip()
+        is_first = not number or before[-1:] in ".!?:"
+        lower = word[0].lower()
+        is_name = (
+            capital[number] and not is_first and len(word[0]) > 1
+            and lower not in STOP_WORDS and lower not in _CALENDAR and lower not in _TITLES
+            and not (any(map(str.isdigit, word[0])))
+        )
+        if is_name and run and question[run[-1].end() : word.start()] != " ":
+            yield run
+            run = []
+        if is_name:
+            run.append(word)
+        elif run:
+            yield run
+            run = []
+    if run:
+        yield run
+
+
+def _names(question: str, passage: Passage) -> Iterator[Missing]:
+    for group in _groups(question):
+        start, end = group[0].start(), group[-1].end()
+        name = re.sub(r"['’]s?$", "", question[start:end])
+        lacking = [word for word in group if not passage.has_name(re.sub(r"['’]s?$", "", word[0]))]
+        if not lacking or _is_shortened(name, passage.whole):
+            continue
+        sibling = _other_name(question, group, lacking, passage)
+        if sibling or not all(w in passage.document for w in name.lower().split()):
+            yield Missing(name, sibling)
+
+
+def _is_shortened(name: str, text: str) -> bool:
+    """Return True if a text has the first letters of a name, or the words of which it has them."""
+    words = name.split()
+    if len(words) > 1 and re.search(rf"\b{re.escape(''.join(w[0] for w in words))}\b", text):
+        return True
+    if len(words) > 1 or not name.isupper() or len(name) > 6:
+        return False
+    between = r"[\w’'-]*(?:[\s-]+(?:of|the|for|and|de|in))?[\s-]+"
+    return re.search(rf"\b{between.join(name.lower())}\w+", text.lower()) is not None
+
+
+def _other_name(question, group, lacking, passage) -> str:  # noqa
+    asked = set(_words_of(question))
+    kept = [word for word in group if word not in lacking]
+    capital = r"[A-Z][\w’'-]+"
+
+    def find(form: str) -> str:
+        for found in re.finditer(form, passage.whole):
+            if found[1].lower() not in asked | _TITLES | STOP_WORDS | _CALENDAR:
+                return found[0]
+        return ""
+
+    for word in kept:  # "Ilse Thorne" for "Oriane Thorne"
+        bare = re.escape(re.sub(r"['’]s?$", "", word[0]))
+        is_ahead = lacking[0].start() < word.start()
+        if found := find(rf"\b({capital}) {bare}\b" if is_ahead else rf"\b{bare} ({capital})"):
+            return found
+    if kept:
+        return ""
+    behind = re.match(r"(?:['’]s)? ([a-z]\w{2,})", question[group[-1].end() :])
+    sentence = passage.sentence
+    if behind and (found := re.search(rf"\b({capital})(?:['’]s)? {re.escape(behind[1])}", sentence)):
+        return found[0] if found[1].lower() not in asked else ""
+    before = re.search(r"([^\W\d_]{3,})(?: (?:of|to|from|in|for|at|on)(?: the)?)? $", question[: group[0].start()])
+    if before and before[1].lower() not in STOP_WORDS:
+        mark = question[before.end(1) : group[0].start()]
+        found = re.search(rf"\b(?i:{re.escape(before[1])}){mark}({capital})", sentence)
+        if found and found[1].lower() not in asked:
+            return found[0]
+    return ""
+
+
+def _modifiers(question: str, passage: Passage) -> Iterator[Missing]:
+    asked = _words_of(question)
+    words = list(_WORD.finditer(question))
+    for word, head in zip(words, words[1:], strict=False):
+        lower, noun = word[0].lower(), _stem(head[0])
+        if (
+            question[word.end() : head.start()] not in (" ", "-")
+            or not _is_naming(word[0]) or not _is_naming(head[0]) or head[0][0].isupper()
+            or lower in _PLAIN or passage.has(lower)
+        ):
+            continue
+        for before, other in zip(passage.tokens, passage.tokens[1:], strict=False):
+            sign = passage.sentence[before.end() : other.start()]
+            if (
+                _stem(other[0]) == noun and sign in (" ", "-") and _is_naming(before[0])
+                and before[0].lower() not in _PLAIN and not before[0].lower().endswith("ly")
+                and not any(likeness(before[0].lower(), each) > 0 for each in asked)
+                and _DETERMINER.search(passage.sentence[: before.start()])
+            ):
+                yield Missing(f"{word[0]} {head[0]}", f"{before[0]} {other[0]}")
+                break
+    for found in _OF.finditer(question):
+        last = found["of"].split()[-1]
+        if last.lower() in STOP_WORDS or last.lower() in _PLAIN or last[0].isupper() or not _is_naming(last):
+            last = found["of"].split()[0]
+        if not _is_naming(last) or last[0].isupper() or passage.has(last.lower()) or last.lower() in _PLAIN:
+            continue
+        for other in _OF.finditer(passage.sentence):
+            is_same = _stem(other["head"]) == _stem(found["head"]) and other["mark"].lower() == found["mark"].lower()
+            if is_same and not set(_words_of(other["of"])) & set(asked) and _is_naming(other["of"].split()[0]):
+                yield Missing(last, other["of"])
+                break
+
+
+def _is_naming(word: str) -> bool:
+    lower = word.lower()
+    return len(word) > 2 and word.isalpha() and lower not in STOP_WORDS and lower not in _NO_NAME and lower not in _VERBS
+
+
+_CLASS = "号楼层期季度班组区栋室厅届章条款代版册卷队"
+_NUMBER_ZH = r"[零〇一二两三四五六七八九十百\d]+"
+_UNITS = "元岁人个年米克吨级度次周分天日月小公千厘毫点时秒种条名位倍页张台升瓦伏斤块毛只支把辆件套平％号楼"
+_NUMBERED_ZH = re.compile(
+    rf"(?P<first>第?)(?P<number>{_NUMBER_ZH})(?:(?P<kind>季度|单元|车间|号楼|[{_CLASS}])(?!线)(?P<next>[{HAN}]?))"
+    r"|(?P<letters>[A-Za-z]{1,6})-?(?P<digits>\d{1,5})(?![A-Za-z0-9_%.])"
+    rf"|(?P<han>[{HAN}]{{2}})(?P<of>\d{{2,5}})(?![A-Za-z0-9_%.]|\s?[{_UNITS}])"
+)
+"""Matches what a number names: 3号浮标, 第二条, F3, 溪流350."""
+_ALONE = frozenset(["号", "楼", "层", "栋", "班", "季度", "单元", "号楼", "室", "区"])
+
+
+def _read_numbered_zh(text: str) -> Iterator[_Numbered]:
+    for found in _NUMBERED_ZH.finditer(text):
+        kind, noun = found["kind"], found["letters"] or found["han"]
+        if kind:
+            is_day = kind == "号" and text[: found.start()].endswith("月")
+            if is_day or not (found["first"] or kind in _ALONE):
+                continue
+            # 3号浮标 and 5号滤芯 are numbered apart; the floor of a thing is a floor.
+            noun = kind + (found["next"] if kind == "号" else "")
+        number = found["number"] or found["digits"] or found["of"]
+        value = int(number) if number.isdecimal() else read_chinese(number)
+        if value is not None:
+            yield _Numbered(noun.lower(), int(value), found)
+
+
+def _numbers_zh(question: str, passage: Passage) -> Iterator[Missing]:
+    for asked in _read_numbered_zh(question):
+        yield from _missed_number(asked.noun, asked.number, asked.span[0], passage, _read_numbered_zh)
+
+
+def _opposed_zh(question: str, passage: Passage) -> Iterator[Missing]:
+    near, seen = f"{passage.sentence}\n{passage.titles}", set[str]()
+    for at, letter in enumerate(question):
+        others = next((held - {letter} for held in _OPPOSED_ZH if letter in held), None)
+        behind = re.match(rf"[{HAN}]{{1,3}}", question[at + 1 :])
+        if others is None or behind is None:
+            continue
+        for length in range(len(behind[0]), 0, -1):
+            noun = behind[0][:length]
+            if f"{letter}{noun}" in near:
+                break
+            found = re.search(rf"[{''.join(sorted(others))}]{re.escape(noun)}", passage.sentence)
+            if found and found[0] not in question and noun not in seen:
+                seen.add(noun)
+                yield Missing(f"{letter}{noun}", found[0])
+                break
+
+
+_LATIN = re.compile(r"[A-Za-z][A-Za-z0-9+#._-]+")
+_NAME_TAGS = ("nr", "nrt", "nrfg", "ns", "nt", "nz")
+
+
+def _names_zh(question: str, passage: Passage) -> Iterator[Missing]:
+    squeezed = _squeeze(passage.whole)
+    for found in _LATIN.finditer(question):
+        name = found[0]
+        if _squeeze(name) in squeezed or name.casefold() in passage.document or _is_shortened(name, passage.whole):
+            continue
+        if not any(map(str.isdigit, name)):
+            yield Missing(name)
+    words = segment(question)
+    for word, following in zip(words, [*words[1:], None], strict=True):
+        name = word.simplified
+        if word.tag == "nr" and len(name) == 1 and following and len(following.text) < 3 and following.simplified not in passage.whole:
+            name += following.simplified  # a family name alone
+        if word.tag not in _NAME_TAGS or len(name) < 2 or name in passage.whole:
+            continue
+        same = re.search(rf"{re.escape(name[:-1])}[{HAN}]", passage.whole) if len(name) > 2 else None
+        if same or name not in passage.document:
+            yield Missing(name, same[0] if same else "")
+
+
+def _modifiers_zh(question: str, passage: Passage) -> Iterator[Missing]:
+    sentence, whole = passage.sentence, passage.whole
+    for run, starts in _runs_zh(question):
+        end = len(run)
+        while end > 1:
+            cut = next((at for at in range(end) if run[at:end] in sentence), end)
+            if cut == end or run[cut - 1 : end] in whole:
+                cut = end
+            elif cut and (end - cut > 1 or end in starts or end == len(run)):
+                first = max((at for at in starts if at < cut), default=0)
+                if other := _other_before(run[cut:end], run[first:cut], question, passage):
+                    yield Missing(run[first:end], other)
+                    return
+            end = min(cut, end - 1)
+
+
+def _runs_zh(question: str) -> Iterator[tuple[str, set[int]]]:
+    """Yield the runs of words that may name something, with the offsets at which words begin."""
+    run, starts = "", set[int]()
+    for word in [*segment(question), None]:
+        text = word.simplified if word else ""
+        bare = text.removesuffix("的") if len(text) > 1 else text
+        is_part = word is not None and HAN_CHARACTER.match(bare) and text not in STOP_WORDS and (
+            _PART.match(word.tag) or bare != text or (len(text) > 1 and word.tag[0] in "vilsz")
+        )
+        if is_part:
+            starts.add(len(run))
+            run += bare
+        if (not is_part and text != "的") or bare != text:
+            if len(run) > 1:
+                yield run, starts
+            run, starts = "", set()
+
+
+_PART = re.compile(r"n|vn|an|ng|ag|vg|g$|[abfjstl]$", re.IGNORECASE)
+_NO_PART = ("p", "c", "u", "d", "x", "m", "r", "y")
+_BORDER = re.compile("[的了是在由被把给和与及或从对于为有]")
+
+
+def _other_before(noun: str, own: str, question: str, passage: Passage) -> str:
+    """Return a noun with other words before it than a question has, "" if it has those as well."""
+    sentence, whole = passage.sentence, passage.whole
+    if any(own[at : at + 2] in whole for at in range(max(len(own) - 1, 1))):
+        return ""
+    others = []
+    for found in re.finditer(re.escape(noun), sentence):
+        inside = next((w for w in passage.han if w.start < found.start() < w.end == found.end()), None)
+        if inside is not None:
+            before, tag = inside.simplified[: -len(noun)], inside.tag
+        else:
+            ahead = segment(sentence[max(0, found.start() - 8) : found.start()])
+            before, tag = (ahead[-1].simplified, ahead[-1].tag) if ahead else ("", "")
+        is_part = _PART.match(tag) or (inside is None and len(noun) == 1 and tag[:1] not in _NO_PART)
+        if set(sentence[max(0, found.start() - 3) : found.start()]) & set(own):
+            return ""
+        if not is_part or not HAN_CHARACTER.match(before) or _BORDER.fullmatch(before):
+            if len(noun) > 1:
+                return ""  # it stands there without other words before it
+            continue
+        if set(before) & set(question):
+            return ""
+        others.append(f"{before}{noun}")
+    return others[0] if others else ""
