@@ -11,11 +11,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from difflib import SequenceMatcher
 from functools import cached_property, lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 
-from knotwork._questions.languages import read_words, unit_at
-from knotwork._text.languages import HAN, HAN_CHARACTER, HanWord, segment, simplify
+from knotwork._questions.languages import CHINESE, read_words, unit_at
+from knotwork._text.languages import HAN, HAN_CHARACTER, HanWord, segment, simplify, word_set
 from knotwork._text.numbers import SMALL_NUMBERS, read_chinese
 from knotwork._text.relation_words import likeness
 from knotwork._text.terms import STOP_WORDS, terms
@@ -34,7 +36,8 @@ class Passage:
 
     def __init__(self, sentence: str, titles: str, text: str, document: str) -> None:
         self.sentence, self.titles = simplify(sentence), simplify(titles)
-        self.whole = f"{self.titles}\n{simplify(text)}\n{self.sentence}"
+        self.near = f"{self.titles}\n{self.sentence}"
+        self.whole = f"{self.near}\n{simplify(text)}"
         self._document = document
 
     @cached_property
@@ -59,19 +62,19 @@ class Passage:
 
     def has(self, word: str) -> bool:
         """Return True if the passage has a word, or one that is like it."""
-        return any(likeness(word, other) > 0 for other in self.words)
+        return any(_is_alike(word, other) for other in self.words)
 
     def has_name(self, name: str) -> bool:
         """Return True if the passage has a name, or another spelling of it."""
         name = name.lower()
-        near = (other for other in self.words if other[:_ROOT] == name[:_ROOT])
-        is_held = any(_is_same_name(name, other) for other in near)
+        is_held = any(_is_same_name(name, other) for other in self.words)
         return is_held or (len(name) > _ROOT and name in _squeeze(self.whole))
 
 
 _HELD = read_words("things")
 _ENGLISH, _HAN = _HELD["english"], _HELD["chinese"]
 _ROOT = 4
+_LEAST_SLIP, _SLIP = 6, 0.85
 _WORD = re.compile(r"[^\W_]+(?:[-'’./][^\W_]+)*")
 _SMALL = {word: value for value, word in enumerate(SMALL_NUMBERS)}
 _ORDINALS = {word: value for value, word in enumerate(_ENGLISH["ordinals"].split(), 1)}
@@ -92,10 +95,11 @@ _NUMBERED = re.compile(
     re.IGNORECASE,
 )
 _PLURAL = re.compile(r"\s(?!(?:does|is|was|has|costs|this|its)\b)[a-z]+s\b")
-_YEAR = re.compile(r"(?<![\d.,:/-])(?:1[5-9]|20)\d\d(?![\d%]|[.,]\d)")
+_YEAR = re.compile(r"(?<![\d.,:/-])(?:1[5-9]|20)\d\d(?![\d%s]|[.,]\d)")
 _SINCE = re.compile(r"(?:\b(?:since|from|of|after|until|till|before|between|to)|[自从至到])\W*$", re.I)
 _THEN = re.compile(r"\s*年?[^。，；]{0,8}?(?:起|以来|之?后|开始|之?前|至|到|[-–—~～])")
-_DETERMINER = re.compile(r"(?:^|[^\w\s]\s*|\b(?:the|a|an|of|for|in|on|at|to|from|by|with|and|or)\s)$", re.I)
+_DETERMINER = re.compile(r"(?:^|[^\w\s]\s*|\b(?:the|a|an|of|for|in|on|at|from|by|with|and|or)\s)$", re.I)
+_ASKED = frozenset(["what", "which", "whose", "many", "much"])
 _OF = re.compile(
     r"(?P<head>[^\W\d_]{3,}) (?P<mark>of|for|to|from|in|on|at|with) (?:(?:the|an?|my|our) )?"
     r"(?P<of>[^\W\d_]{3,}(?: [^\W\d_]{3,})?)",
@@ -114,10 +118,23 @@ def _squeeze(text: str) -> str:
 
 
 def _is_same_name(name: str, other: str) -> bool:
+    if name[0] != other[0]:
+        return False
     if terms(name) == terms(other):
         return True
     short, long = sorted((name, other), key=len)
-    return len(short) > _ROOT and long.startswith(short[:-1])
+    return len(short) > _ROOT and (long.startswith(short[:-1]) or _is_slip(name, other))
+
+
+def _is_slip(word: str, other: str) -> bool:
+    """Return True if two words of six letters or more differ in one of seven."""
+    if min(len(word), len(other)) < _LEAST_SLIP or abs(len(word) - len(other)) > 1:
+        return False
+    return SequenceMatcher(None, word, other).ratio() >= _SLIP
+
+
+def _is_alike(word: str, other: str) -> bool:
+    return likeness(word, other) > 0 or _is_slip(word, other)
 
 
 def _stem(word: str) -> str:
@@ -176,8 +193,9 @@ def _missed_number(noun, number, written, passage, read) -> Iterator[Missing]:  
         yield Missing(written, next(iter(near.values())))
     elif far and number not in far:
         yield Missing(written, next(iter(far.values())))
-    elif not far and noun in passage.whole.lower() and not re.search(rf"(?<!\d){number}(?!\d)", passage.whole):
-        yield Missing(written)
+    elif not far and written[-1:].isdigit() and noun in passage.whole.lower():
+        if not re.search(rf"(?<!\d){number}(?!\d)", passage.whole):
+            yield Missing(written)
 
 
 def _years(question: str, passage: Passage) -> Iterator[Missing]:
@@ -190,8 +208,10 @@ def _years(question: str, passage: Passage) -> Iterator[Missing]:
         )
         if year in whole or is_since:
             continue
-        near = _YEAR.search(passage.sentence) or _YEAR.search(passage.titles)
-        yield Missing(year, near[0] if near else "")
+        others = (other for text in (passage.sentence, passage.titles) for other in _YEAR.finditer(text))
+        near = next((other for other in others if other[0] not in question), None)
+        if near or year not in passage.document:
+            yield Missing(year, near[0] if near else "")
 
 
 def _opposed(question: str, passage: Passage) -> Iterator[Missing]:
@@ -259,8 +279,13 @@ def _names(question: str, passage: Passage) -> Iterator[Missing]:
         if not lacking or _is_shortened(name, passage.whole):
             continue
         sibling = _other_name(question, group, lacking, passage)
-        if sibling or not all(w in passage.document for w in name.lower().split()):
+        is_rest = len(lacking) < len(group) or _NO_OWN.search(name)
+        if sibling or not (is_rest or all(w in passage.document for w in name.lower().split())):
             yield Missing(name, sibling)
+
+
+_NO_OWN = re.compile(r"^[A-Z.]{1,4}s?$|(?:ish|ese|[ie]an|ern|can|I)s?$")
+"""Matches abbreviations and words for people of a country, which have other words more often."""
 
 
 def _is_shortened(name: str, text: str) -> bool:
@@ -281,7 +306,9 @@ def _other_name(question, group, lacking, passage) -> str:  # noqa
 
     def find(form: str) -> str:
         for found in re.finditer(form, passage.whole):
-            if found[1].lower() not in asked | _TITLES | STOP_WORDS | _CALENDAR:
+            other = found[1].lower()
+            is_slip = any(_is_same_name(word[0].lower(), other) for word in lacking)
+            if other not in asked | _TITLES | STOP_WORDS | _CALENDAR and not is_slip:
                 return found[0]
         return ""
 
@@ -294,7 +321,7 @@ def _other_name(question, group, lacking, passage) -> str:  # noqa
         return ""
     behind = re.match(r"(?:['’]s)? ([a-z]\w{2,})", question[group[-1].end() :])
     sentence = passage.sentence
-    if behind and (found := re.search(rf"\b({capital})(?:['’]s)? {re.escape(behind[1])}", sentence)):
+    if behind and _is_naming(behind[1]) and (found := re.search(rf"\b({capital})(?:['’]s)? {re.escape(behind[1])}", sentence)):
         return found[0] if found[1].lower() not in asked else ""
     before = re.search(r"([^\W\d_]{3,})(?: (?:of|to|from|in|for|at|on)(?: the)?)? $", question[: group[0].start()])
     if before and before[1].lower() not in STOP_WORDS:
@@ -308,52 +335,62 @@ def _other_name(question, group, lacking, passage) -> str:  # noqa
 def _modifiers(question: str, passage: Passage) -> Iterator[Missing]:
     asked = _words_of(question)
     words = list(_WORD.finditer(question))
-    for word, head in zip(words, words[1:], strict=False):
+    for ahead, word, head in zip([None, *words], words, words[1:], strict=False):
         lower, noun = word[0].lower(), _stem(head[0])
         if (
             question[word.end() : head.start()] not in (" ", "-")
-            or not _is_naming(word[0]) or not _is_naming(head[0]) or head[0][0].isupper()
-            or lower in _PLAIN or passage.has(lower)
+            or (ahead is not None and ahead[0].lower() in _ASKED)
+            or not _is_naming(word[0])
+            or not _is_naming(head[0])
+            or lower in _PLAIN
+            or passage.has(lower)
         ):
             continue
-        for before, other in zip(passage.tokens, passage.tokens[1:], strict=False):
-            sign = passage.sentence[before.end() : other.start()]
+        for before, other in pairwise(passage.tokens):
+            sign, first = passage.sentence[before.end() : other.start()], before[0].lower()
             if (
-                _stem(other[0]) == noun and sign in (" ", "-") and _is_naming(before[0])
-                and before[0].lower() not in _PLAIN and not before[0].lower().endswith("ly")
-                and not any(likeness(before[0].lower(), each) > 0 for each in asked)
+                _stem(other[0]) == noun
+                and sign in (" ", "-")
+                and _is_naming(first)
+                and first not in _PLAIN
+                and not any(_is_alike(first, each) for each in asked)
                 and _DETERMINER.search(passage.sentence[: before.start()])
             ):
                 yield Missing(f"{word[0]} {head[0]}", f"{before[0]} {other[0]}")
                 break
     for found in _OF.finditer(question):
-        last = found["of"].split()[-1]
-        if last.lower() in STOP_WORDS or last.lower() in _PLAIN or last[0].isupper() or not _is_naming(last):
-            last = found["of"].split()[0]
-        if not _is_naming(last) or last[0].isupper() or passage.has(last.lower()) or last.lower() in _PLAIN:
+        last = next((w for w in reversed(found["of"].split()) if _is_naming(w)), "").lower()
+        is_asked = found["of"].split()[0].lower() in _ASKED
+        if not last or is_asked or last in _PLAIN or passage.has(last) or found["of"][0].isupper():
             continue
         for other in _OF.finditer(passage.sentence):
             is_same = _stem(other["head"]) == _stem(found["head"]) and other["mark"].lower() == found["mark"].lower()
-            if is_same and not set(_words_of(other["of"])) & set(asked) and _is_naming(other["of"].split()[0]):
+            first = other["of"].split()[0]
+            if is_same and not set(_words_of(other["of"])) & set(asked) and _is_naming(first):
                 yield Missing(last, other["of"])
                 break
 
 
 def _is_naming(word: str) -> bool:
     lower = word.lower()
-    return len(word) > 2 and word.isalpha() and lower not in STOP_WORDS and lower not in _NO_NAME and lower not in _VERBS
+    return (
+        len(word) > 2
+        and word.isalpha()
+        and not lower.endswith("ly")
+        and not any(lower in words for words in (STOP_WORDS, _NO_NAME, _VERBS, _SMALL, _ORDINALS))
+    )
 
 
-_CLASS = "号楼层期季度班组区栋室厅届章条款代版册卷队"
+_CLASS = "号楼路期季度班组区栋室厅届章条款代版册卷队"
 _NUMBER_ZH = r"[零〇一二两三四五六七八九十百\d]+"
-_UNITS = "元岁人个年米克吨级度次周分天日月小公千厘毫点时秒种条名位倍页张台升瓦伏斤块毛只支把辆件套平％号楼"
+_UNITS = "元岁人个年米克吨级度次周分天日月小公千厘毫点时秒种条名位倍页张台升瓦伏斤块毛只支把辆件套平％号楼世"
 _NUMBERED_ZH = re.compile(
     rf"(?P<first>第?)(?P<number>{_NUMBER_ZH})(?:(?P<kind>季度|单元|车间|号楼|[{_CLASS}])(?!线)(?P<next>[{HAN}]?))"
     r"|(?P<letters>[A-Za-z]{1,6})-?(?P<digits>\d{1,5})(?![A-Za-z0-9_%.])"
     rf"|(?P<han>[{HAN}]{{2}})(?P<of>\d{{2,5}})(?![A-Za-z0-9_%.]|\s?[{_UNITS}])"
 )
 """Matches what a number names: 3号浮标, 第二条, F3, 溪流350."""
-_ALONE = frozenset(["号", "楼", "层", "栋", "班", "季度", "单元", "号楼", "室", "区"])
+_ALONE = frozenset(["号", "楼", "路", "栋", "班", "季度", "单元", "号楼", "室", "区"])
 
 
 def _read_numbered_zh(text: str) -> Iterator[_Numbered]:
@@ -377,54 +414,71 @@ def _numbers_zh(question: str, passage: Passage) -> Iterator[Missing]:
 
 
 def _opposed_zh(question: str, passage: Passage) -> Iterator[Missing]:
-    near, seen = f"{passage.sentence}\n{passage.titles}", set[str]()
-    for at, letter in enumerate(question):
-        others = next((held - {letter} for held in _OPPOSED_ZH if letter in held), None)
-        behind = re.match(rf"[{HAN}]{{1,3}}", question[at + 1 :])
-        if others is None or behind is None:
-            continue
-        for length in range(len(behind[0]), 0, -1):
-            noun = behind[0][:length]
-            if f"{letter}{noun}" in near:
-                break
-            found = re.search(rf"[{''.join(sorted(others))}]{re.escape(noun)}", passage.sentence)
-            if found and found[0] not in question and noun not in seen:
-                seen.add(noun)
-                yield Missing(f"{letter}{noun}", found[0])
-                break
+    words = segment(question)
+    for word, following in zip(words, [*words[1:], None], strict=True):
+        is_whole = len(word.simplified) == 1
+        places = {0, 1} if len(word.simplified) == _PAIR else {0}
+        for place in places:
+            letter = word.simplified[place]
+            others = next((held - {letter} for held in _OPPOSED_ZH if letter in held), None)
+            behind = re.match(rf"[{HAN}]{{1,3}}", question[word.start + place + 1 :])
+            if others is None or behind is None or word.tag[0] in "mqr" or _BORDER.match(behind[0]):
+                continue
+            is_last = place == len(word.simplified) - 1
+            is_noun = following is not None and _PART.match(following.tag) is not None
+            if (is_last and letter in _TIMES and not is_noun) or (is_whole and not is_noun):
+                continue
+            least = 1 if is_noun or not is_last else 2
+            for length in range(len(behind[0]), least - 1, -1):
+                noun = behind[0][:length]
+                if f"{letter}{noun}" in passage.near:
+                    break
+                found = re.search(rf"[{''.join(sorted(others))}]{re.escape(noun)}", passage.sentence)
+                if found and found[0] not in question:
+                    yield Missing(f"{letter}{noun}", found[0])
+                    break
 
 
+_PAIR = 2
+_TIMES = frozenset("日周月季年")
 _LATIN = re.compile(r"[A-Za-z][A-Za-z0-9+#._-]+")
-_NAME_TAGS = ("nr", "nrt", "nrfg", "ns", "nt", "nz")
+_NAME_TAGS, _PERSON = ("nr", "nrt", "ns", "nt"), 3
 
 
 def _names_zh(question: str, passage: Passage) -> Iterator[Missing]:
     squeezed = _squeeze(passage.whole)
     for found in _LATIN.finditer(question):
         name = found[0]
-        if _squeeze(name) in squeezed or name.casefold() in passage.document or _is_shortened(name, passage.whole):
+        is_held = _squeeze(name) in squeezed or name.casefold() in passage.document
+        if is_held or passage.has_name(name) or _is_shortened(name, passage.whole):
             continue
         if not any(map(str.isdigit, name)):
             yield Missing(name)
-    words = segment(question)
+    words = list(_words_zh(question))
     for word, following in zip(words, [*words[1:], None], strict=True):
-        name = word.simplified
-        if word.tag == "nr" and len(name) == 1 and following and len(following.text) < 3 and following.simplified not in passage.whole:
-            name += following.simplified  # a family name alone
-        if word.tag not in _NAME_TAGS or len(name) < 2 or name in passage.whole:
+        name, is_person = word.simplified, word.tag == "nr"
+        if is_person and len(name) == 1 and following and following.tag in ("n", "nr", "nz"):
+            if following.simplified in passage.whole:  # as the captain behind a family name
+                continue
+            name += following.simplified
+        is_name = word.tag in _NAME_TAGS and len(name) > 1 and name not in _COMMON
+        if not is_name or name in passage.whole or not _PARTICLES.isdisjoint(name):
             continue
-        same = re.search(rf"{re.escape(name[:-1])}[{HAN}]", passage.whole) if len(name) > 2 else None
-        if same or name not in passage.document:
-            yield Missing(name, same[0] if same else "")
+        # 叶文海 for 叶文山
+        form = rf"{re.escape(name[:2])}([{HAN}])"
+        behind = set(re.findall(form, passage.whole)) if is_person and len(name) == _PERSON else set()
+        if len(behind) == 1 and behind.isdisjoint(_PARTICLES):
+            yield Missing(name, name[:2] + behind.pop())
+        elif not behind and name not in passage.document and word.tag != "nr":
+            yield Missing(name)
 
 
 def _modifiers_zh(question: str, passage: Passage) -> Iterator[Missing]:
-    sentence, whole = passage.sentence, passage.whole
     for run, starts in _runs_zh(question):
         end = len(run)
         while end > 1:
-            cut = next((at for at in range(end) if run[at:end] in sentence), end)
-            if cut == end or run[cut - 1 : end] in whole:
+            cut = next((at for at in range(end) if run[at:end] in passage.sentence), end)
+            if cut == end or run[cut - 1 : end] in passage.whole:
                 cut = end
             elif cut and (end - cut > 1 or end in starts or end == len(run)):
                 first = max((at for at in starts if at < cut), default=0)
@@ -435,32 +489,52 @@ def _modifiers_zh(question: str, passage: Passage) -> Iterator[Missing]:
 
 
 def _runs_zh(question: str) -> Iterator[tuple[str, set[int]]]:
-    """Yield the runs of words that may name something, with the offsets at which words begin."""
+    """Yield the runs of words that may name something, with the offsets at which words begin.
+
+    A verb is alone: it may be none.
+    """
     run, starts = "", set[int]()
-    for word in [*segment(question), None]:
+    for word in [*_words_zh(question), None]:
         text = word.simplified if word else ""
         bare = text.removesuffix("的") if len(text) > 1 else text
-        is_part = word is not None and HAN_CHARACTER.match(bare) and text not in STOP_WORDS and (
-            _PART.match(word.tag) or bare != text or (len(text) > 1 and word.tag[0] in "vilsz")
-        )
-        if is_part:
+        is_noun = word is not None and (_PART.match(word.tag) is not None or bare != text)
+        is_noun = is_noun and bool(HAN_CHARACTER.match(bare)) and text not in STOP_WORDS
+        if is_noun:
             starts.add(len(run))
             run += bare
-        if (not is_part and text != "的") or bare != text:
+        if (not is_noun and text != "的") or bare != text:
             if len(run) > 1:
                 yield run, starts
             run, starts = "", set()
+            if word is not None and word.tag in ("v", "i", "z") and 1 < len(text) < 4:
+                yield text, {0}
 
 
+def _words_zh(question: str) -> Iterator[HanWord]:
+    """Yield the words of a question; for those behind "what" or "which" signs in their place."""
+    is_asked = False
+    for word in segment(question):
+        if _ASKS_ZH.search(word.simplified):
+            is_asked = True
+        elif word.tag[0] not in "mq":
+            is_asked = is_asked and _PART.match(word.tag) is not None
+        yield word._replace(simplified="？", tag="x") if is_asked else word
+
+
+_ASKS_ZH = re.compile("什么|甚么|哪|[几多]少|^何|^几")
 _PART = re.compile(r"n|vn|an|ng|ag|vg|g$|[abfjstl]$", re.IGNORECASE)
-_NO_PART = ("p", "c", "u", "d", "x", "m", "r", "y")
+_PARTICLES = frozenset(_HAN["particles"])
+_SUFFIXES = frozenset(_HAN["suffixes"])
+_COMMON = word_set("zh", "common_nouns")
 _BORDER = re.compile("[的了是在由被把给和与及或从对于为有]")
 
 
 def _other_before(noun: str, own: str, question: str, passage: Passage) -> str:
     """Return a noun with other words before it than a question has, "" if it has those as well."""
-    sentence, whole = passage.sentence, passage.whole
-    if any(own[at : at + 2] in whole for at in range(max(len(own) - 1, 1))):
+    sentence = passage.sentence
+    if any(own[at : at + 2] in passage.whole for at in range(max(len(own) - 1, 1))):
+        return ""
+    if len(noun) == 1 and noun in _SUFFIXES:
         return ""
     others = []
     for found in re.finditer(re.escape(noun), sentence):
@@ -470,14 +544,15 @@ def _other_before(noun: str, own: str, question: str, passage: Passage) -> str:
         else:
             ahead = segment(sentence[max(0, found.start() - 8) : found.start()])
             before, tag = (ahead[-1].simplified, ahead[-1].tag) if ahead else ("", "")
-        is_part = _PART.match(tag) or (inside is None and len(noun) == 1 and tag[:1] not in _NO_PART)
-        if set(sentence[max(0, found.start() - 3) : found.start()]) & set(own):
+        is_part = _PART.match(tag) and (len(noun) > 1 or (inside is not None and tag[0] == "n"))
+        is_near = set(sentence[max(0, found.start() - 3) : found.start()]) & set(own)
+        if is_near and (len(noun) == 1 or len(before) != len(own) or before[0] == own[0]):
             return ""
         if not is_part or not HAN_CHARACTER.match(before) or _BORDER.fullmatch(before):
             if len(noun) > 1:
                 return ""  # it stands there without other words before it
             continue
-        if set(before) & set(question):
+        if set(before) & (set(question) - set(own)):
             return ""
         others.append(f"{before}{noun}")
     return others[0] if others else ""
