@@ -148,11 +148,10 @@ def missing_things(question: str, passage: Passage) -> list[Missing]:
     readers = (
         (_numbers_zh, _years, _opposed_zh, _names_zh, _modifiers_zh)
         if is_han
-        else (_numbers, _years, _opposed, _names, _modifiers)
+        else (_numbers, _years, _opposed, _names, _modifiers, _complements)
     )
-    sure = readers[:-1]
     return [
-        missing._replace(is_sure=bool(missing.sibling) and read in sure)
+        missing._replace(is_sure=bool(missing.sibling) and read not in _UNSURE)
         for read in readers
         for missing in read(question, passage)
     ]
@@ -333,7 +332,7 @@ def _other_name(question, group, lacking, passage) -> str:  # noqa
 
 
 def _modifiers(question: str, passage: Passage) -> Iterator[Missing]:
-    asked = _words_of(question)
+    asked, held = _words_of(question), set(_words_of(passage.near))
     words = list(_WORD.finditer(question))
     for ahead, word, head in zip([None, *words], words, words[1:], strict=False):
         lower, noun = word[0].lower(), _stem(head[0])
@@ -343,7 +342,7 @@ def _modifiers(question: str, passage: Passage) -> Iterator[Missing]:
             or not _is_naming(word[0])
             or not _is_naming(head[0])
             or lower in _PLAIN
-            or passage.has(lower)
+            or any(_is_alike(lower, each) for each in held)
         ):
             continue
         for before, other in pairwise(passage.tokens):
@@ -371,6 +370,21 @@ def _modifiers(question: str, passage: Passage) -> Iterator[Missing]:
                 break
 
 
+_END_OF = re.compile(
+    r"\b(?:for|of) (?:the |an? |my |our )?(?P<of>[^\W\d_]{3,})"
+    r"(?= (?:costs?|takes?|lasts?|weighs?|opens?|starts?|begins?|ends?|closes?)\b|\W*$)",
+    re.IGNORECASE,
+)
+
+
+def _complements(question: str, passage: Passage) -> Iterator[Missing]:
+    found = _END_OF.search(question)
+    if found and _is_naming(found["of"]) and found["of"].islower() and found["of"] not in _PLAIN:
+        last = found["of"]
+        if not passage.has(last) and not any(_is_alike(last, w) for w in set(_words_of(passage.document))):
+            yield Missing(last)
+
+
 def _is_naming(word: str) -> bool:
     lower = word.lower()
     return (
@@ -385,7 +399,7 @@ _CLASS = "号楼路期季度班组区栋室厅届章条款代版册卷队"
 _NUMBER_ZH = r"[零〇一二两三四五六七八九十百\d]+"
 _UNITS = "元岁人个年米克吨级度次周分天日月小公千厘毫点时秒种条名位倍页张台升瓦伏斤块毛只支把辆件套平％号楼世"
 _NUMBERED_ZH = re.compile(
-    rf"(?P<first>第?)(?P<number>{_NUMBER_ZH})(?:(?P<kind>季度|单元|车间|号楼|[{_CLASS}])(?!线)(?P<next>[{HAN}]?))"
+    rf"(?P<first>第?)(?P<number>{_NUMBER_ZH})(?:(?P<kind>季度|单元|车间|号楼|[{_CLASS}])(?!线)(?=(?P<next>[{HAN}]?)))"
     r"|(?P<letters>[A-Za-z]{1,6})-?(?P<digits>\d{1,5})(?![A-Za-z0-9_%.])"
     rf"|(?P<han>[{HAN}]{{2}})(?P<of>\d{{2,5}})(?![A-Za-z0-9_%.]|\s?[{_UNITS}])"
 )
@@ -422,6 +436,8 @@ def _opposed_zh(question: str, passage: Passage) -> Iterator[Missing]:
             letter = word.simplified[place]
             others = next((held - {letter} for held in _OPPOSED_ZH if letter in held), None)
             behind = re.match(rf"[{HAN}]{{1,3}}", question[word.start + place + 1 :])
+            if letter in _RARE and letter in passage.near:
+                continue
             if others is None or behind is None or word.tag[0] in "mqr" or _BORDER.match(behind[0]):
                 continue
             is_last = place == len(word.simplified) - 1
@@ -440,9 +456,11 @@ def _opposed_zh(question: str, passage: Passage) -> Iterator[Missing]:
 
 
 _PAIR = 2
+_RARE = frozenset("春夏秋冬红黄蓝绿白黑紫橙灰")
+"""Characters that count wherever a passage has them: 蓝灯 is a 蓝色指示灯."""
 _TIMES = frozenset("日周月季年")
 _LATIN = re.compile(r"[A-Za-z][A-Za-z0-9+#._-]+")
-_NAME_TAGS, _PERSON = ("nr", "nrt", "ns", "nt"), 3
+_NAME_TAGS = ("nr", "nrt", "ns", "nt")
 
 
 def _names_zh(question: str, passage: Passage) -> Iterator[Missing]:
@@ -465,10 +483,12 @@ def _names_zh(question: str, passage: Passage) -> Iterator[Missing]:
         if not is_name or name in passage.whole or not _PARTICLES.isdisjoint(name):
             continue
         # 叶文海 for 叶文山
-        form = rf"{re.escape(name[:2])}([{HAN}])"
-        behind = set(re.findall(form, passage.whole)) if is_person and len(name) == _PERSON else set()
+        known = name[: len(name) - 1]
+        form = rf"(?<![{HAN}]){re.escape(known)}([{HAN}])"
+        is_person &= known[0] in _SURNAMES
+        behind = set(re.findall(form, passage.near)) if is_person else set()
         if len(behind) == 1 and behind.isdisjoint(_PARTICLES):
-            yield Missing(name, name[:2] + behind.pop())
+            yield Missing(name, known + behind.pop())
         elif not behind and name not in passage.document and word.tag != "nr":
             yield Missing(name)
 
@@ -478,7 +498,7 @@ def _modifiers_zh(question: str, passage: Passage) -> Iterator[Missing]:
         end = len(run)
         while end > 1:
             cut = next((at for at in range(end) if run[at:end] in passage.sentence), end)
-            if cut == end or run[cut - 1 : end] in passage.whole:
+            if cut == end or run[cut - 1 : end] in passage.near:
                 cut = end
             elif cut and (end - cut > 1 or end in starts or end == len(run)):
                 first = max((at for at in starts if at < cut), default=0)
@@ -499,6 +519,9 @@ def _runs_zh(question: str) -> Iterator[tuple[str, set[int]]]:
         bare = text.removesuffix("的") if len(text) > 1 else text
         is_noun = word is not None and (_PART.match(word.tag) is not None or bare != text)
         is_noun = is_noun and bool(HAN_CHARACTER.match(bare)) and text not in STOP_WORDS
+        if run and word is not None and word.tag == "v" and len(text) == _PAIR:
+            starts.add(len(run))  # what is done may be a thing: the trip of 出国考察
+            run += text
         if is_noun:
             starts.add(len(run))
             run += bare
@@ -524,17 +547,19 @@ def _words_zh(question: str) -> Iterator[HanWord]:
 _ASKS_ZH = re.compile("什么|甚么|哪|[几多]少|^何|^几")
 _PART = re.compile(r"n|vn|an|ng|ag|vg|g$|[abfjstl]$", re.IGNORECASE)
 _PARTICLES = frozenset(_HAN["particles"])
+_HEADS = frozenset(_HAN["heads"])
 _SUFFIXES = frozenset(_HAN["suffixes"])
-_COMMON = word_set("zh", "common_nouns")
+_COMMON, _SURNAMES = word_set("zh", "common_nouns"), frozenset("".join(word_set("zh", "surnames")))
 _BORDER = re.compile("[的了是在由被把给和与及或从对于为有]")
 
 
 def _other_before(noun: str, own: str, question: str, passage: Passage) -> str:
     """Return a noun with other words before it than a question has, "" if it has those as well."""
     sentence = passage.sentence
-    if any(own[at : at + 2] in passage.whole for at in range(max(len(own) - 1, 1))):
+    if any(own[at : at + 2] in passage.near for at in range(max(len(own) - 1, 1))):
         return ""
-    if len(noun) == 1 and noun in _SUFFIXES:
+    is_loose = len(noun) == 1 or segment(noun)[0].tag == "v"
+    if is_loose and (noun in _SUFFIXES or f"{own}{noun}" in passage.whole or own in passage.whole):
         return ""
     others = []
     for found in re.finditer(re.escape(noun), sentence):
@@ -544,7 +569,8 @@ def _other_before(noun: str, own: str, question: str, passage: Passage) -> str:
         else:
             ahead = segment(sentence[max(0, found.start() - 8) : found.start()])
             before, tag = (ahead[-1].simplified, ahead[-1].tag) if ahead else ("", "")
-        is_part = _PART.match(tag) and (len(noun) > 1 or (inside is not None and tag[0] == "n"))
+        is_word = inside is not None or (noun in _HEADS and len(before) > 1)
+        is_part = _PART.match(tag) and (len(noun) > 1 or (is_word and tag[0] == "n"))
         is_near = set(sentence[max(0, found.start() - 3) : found.start()]) & set(own)
         if is_near and (len(noun) == 1 or len(before) != len(own) or before[0] == own[0]):
             return ""
@@ -556,3 +582,7 @@ def _other_before(noun: str, own: str, question: str, passage: Passage) -> str:
             return ""
         others.append(f"{before}{noun}")
     return others[0] if others else ""
+
+
+_UNSURE = frozenset([_modifiers, _complements, _modifiers_zh])
+"""The readers that may be wrong."""

@@ -1467,12 +1467,14 @@ def find_missing(piece: Piece, evidence: Evidence, store: Store) -> list[Missing
     if bridge_share(evidence.hits[best.rank]) >= LEAST_BRIDGE and path:
         return []  # the question names what leads to the passage
     titles = (document.title, *chunk.headings, piece.names, *document.metadata.values())
-    sentence = best.text if best.is_likely else piece.text
-    if piece.grain in _OF_CELLS:
-        sentence = f"{piece.names}\n{piece.text}"
-    around = f"{piece.text}\n{chunk.text}"
-    passage = Passage(sentence, "\n".join(map(str, titles)), around, document.text)
-    return missing_things(evidence.query.text, passage)
+    around, heads = f"{piece.text}\n{chunk.text}", "\n".join(map(str, titles))
+    whole = f"{piece.names}\n{piece.text}" if piece.grain in _OF_CELLS else piece.text
+    said = [best.text] if best.is_likely and piece.grain not in _OF_CELLS else []
+    for sentence in (*said, whole):
+        passage = Passage(sentence, heads, around, document.text)
+        if missing := missing_things(evidence.query.text, passage):
+            return missing
+    return []
 
 
 def doubt_missing(confidence: float, missing: Sequence[Missing], store: Store) -> float:
