@@ -167,6 +167,8 @@ def _read_numbered(text: str) -> Iterator[_Numbered]:
     for found in _NUMBERED.finditer(text):
         noun = found["noun"] or found["letters"] or found["of"]
         number = found["number"] or found["digits"] or found["ordinal"]
+        if noun.lower() in _CALENDAR:
+            continue
         if found["noun"] and (noun.lower() in _NO_NAME or _counts(text, found.end())):
             continue
         value = _SMALL.get(number.lower(), _ORDINALS.get(number.lower()))
@@ -179,8 +181,15 @@ def _counts(text: str, end: int) -> bool:
 
 
 def _numbers(question: str, passage: Passage) -> Iterator[Missing]:
-    for asked in _read_numbered(question):
+    for asked in _named_apart(list(_read_numbered(question)), passage, _read_numbered):
         yield from _missed_number(asked.noun, asked.number, asked.span[0], passage, _read_numbered)
+
+
+def _named_apart(asked, passage, read):  # noqa
+    """Return the numbered things of a question without those listed beside one that is there."""
+    held = {(e.noun, e.number) for e in read(passage.near)}
+    there = {e.noun for e in asked if (e.noun, e.number) in held}
+    return [each for each in asked if each.noun not in there]
 
 
 def _missed_number(noun, number, written, passage, read) -> Iterator[Missing]:  # noqa
@@ -320,7 +329,7 @@ def _other_name(question, group, lacking, passage) -> str:  # noqa
         return ""
     behind = re.match(r"(?:['’]s)? ([a-z]\w{2,})", question[group[-1].end() :])
     sentence = passage.sentence
-    if behind and _is_naming(behind[1]) and (found := re.search(rf"\b({capital})(?:['’]s)? {re.escape(behind[1])}", sentence)):
+    if behind and _is_naming(behind[1]) and not behind[1].endswith("ed") and (found := re.search(rf"\b({capital})(?:['’]s)? {re.escape(behind[1])}", sentence)):
         return found[0] if found[1].lower() not in asked else ""
     before = re.search(r"([^\W\d_]{3,})(?: (?:of|to|from|in|for|at|on)(?: the)?)? $", question[: group[0].start()])
     if before and before[1].lower() not in STOP_WORDS:
@@ -423,7 +432,7 @@ def _read_numbered_zh(text: str) -> Iterator[_Numbered]:
 
 
 def _numbers_zh(question: str, passage: Passage) -> Iterator[Missing]:
-    for asked in _read_numbered_zh(question):
+    for asked in _named_apart(list(_read_numbered_zh(question)), passage, _read_numbered_zh):
         yield from _missed_number(asked.noun, asked.number, asked.span[0], passage, _read_numbered_zh)
 
 

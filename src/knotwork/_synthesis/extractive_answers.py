@@ -1460,6 +1460,10 @@ LIKELY_AT_MOST = 0.49
 """The confidence of an answer that lacks a thing of its question: less than that of one to trust."""
 
 
+COMMON_SHARE = 0.05
+"""The share of passages with a name from which on it is what all the documents are about."""
+
+
 def find_missing(piece: Piece, evidence: Evidence, store: Store) -> list[Missing]:
     """Return the things that a question names and the passage of a piece lacks."""
     best, chunk, document = piece.best, piece.best.chunk, piece.source.document
@@ -1472,9 +1476,18 @@ def find_missing(piece: Piece, evidence: Evidence, store: Store) -> list[Missing
     said = [best.text] if best.is_likely and piece.grain not in _OF_CELLS else []
     for sentence in (*said, whole):
         passage = Passage(sentence, heads, around, document.text)
-        if missing := missing_things(evidence.query.text, passage):
+        missing = missing_things(evidence.query.text, passage)
+        if missing := [each for each in missing if each.sibling or not _is_common(each, store)]:
             return missing
     return []
+
+
+def _is_common(thing: Missing, store: Store) -> bool:
+    """Return True if so many passages name a thing that the others need not."""
+    wanted = set(content_terms(thing.words))
+    known = store.texts("chunk").document_frequencies(wanted)
+    least = COMMON_SHARE * store.documents.chunk_count()
+    return all(known.get(term, 0) > max(least, 1) for term in wanted)
 
 
 def doubt_missing(confidence: float, missing: Sequence[Missing], store: Store) -> float:
