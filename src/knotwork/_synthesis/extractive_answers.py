@@ -35,7 +35,7 @@ import numpy as np
 from knotwork._config import AnswerSettings
 from knotwork._inference.cross_encoders import AnswerReader
 from knotwork._inference.embedder import PassageText
-from knotwork._questions.asked_facts import Fit, asked_fact, is_about_another
+from knotwork._questions.asked_facts import Fit, asked_fact
 from knotwork._questions.asked_things import Missing, Passage, missing_things
 from knotwork._questions.headlines import asked_kind, fit_kind
 from knotwork._questions.reading import (
@@ -1442,8 +1442,6 @@ def misses_fact(piece: Piece, question: str) -> bool:
         )
         return misses_cell(question, f"{piece.text} {' '.join(labels)} {around}")
     text = f"{piece.text} {around}"
-    if is_about_another(question, best, text):
-        return True
     if piece.grain not in _OF_PROSE:
         return False
     asked = reading_of(question)
@@ -1490,17 +1488,11 @@ def _is_common(thing: Missing, store: Store) -> bool:
     return all(known.get(term, 0) > max(least, 1) for term in wanted)
 
 
-def doubt_missing(confidence: float, missing: Sequence[Missing], store: Store) -> float:
-    """Return the confidence of an answer that lacks things of its question.
-
-    If no document has a word of a thing, and the passage a sibling, it is no answer.
-    """
-    if not missing:
-        return confidence
-    wanted = {term for each in missing if each.is_sure for term in content_terms(each.words)}
-    known = store.texts("chunk").document_frequencies(wanted) if wanted else {}
-    is_unknown = not wanted <= known.keys()
-    return MISSED * confidence if is_unknown else min(confidence, LIKELY_AT_MOST)
+def doubt_missing(confidence: float, missing: Sequence[Missing]) -> float:
+    """Return the confidence of an answer that lacks things of its question."""
+    if any(each.is_sure for each in missing):
+        return MISSED * confidence
+    return min(confidence, LIKELY_AT_MOST) if missing else confidence
 
 
 def _list_missing(missing: Sequence[Missing]) -> str:
@@ -1752,7 +1744,7 @@ def compose_answer(
     if pieces and confidence >= settings.abstain_below:
         finding_missing = partial(find_missing, pieces[0], evidence, store)
         missing = attempt("The comparison of what is asked", finding_missing, [], failed)
-        confidence = doubt_missing(confidence, missing, store)
+        confidence = doubt_missing(confidence, missing)
     answered = bool(pieces) and confidence >= settings.abstain_below
     dispute, short = None, ""
     if answered and not missing:
