@@ -3,8 +3,8 @@
     python benchmarks/answers/siblings.py
     python benchmarks/answers/siblings.py --together --show
 
-`siblings.tsv` has questions about the small documents of `siblings/`, of eight kinds in English and
-eight in Chinese. About half name a thing of which the documents say nothing, beside another one
+`siblings.tsv` has questions about the small documents of `siblings/`, of twelve kinds in English
+and in Chinese. About half name a thing of which the documents say nothing, beside another one
 that is like it. The others ask for what is there in other words. Each folder is indexed alone;
 `--together` makes one index of each language.
 
@@ -47,11 +47,13 @@ def read_questions() -> Iterator[Asked]:
 
 
 def ask_all(documents: Sequence[str], asked: Sequence[Asked]) -> Iterator[tuple[Asked, Answer]]:
-    with tempfile.TemporaryDirectory(prefix="knotwork-siblings-") as scratch:
-        with knotwork.open(Path(scratch) / "index.knot") as base:
-            base.index([HERE / "siblings" / name for name in documents])
-            for each in asked:
-                yield each, base.ask(each.question)
+    with (
+        tempfile.TemporaryDirectory(prefix="knotwork-siblings-") as scratch,
+        knotwork.open(Path(scratch) / "index.knot") as base,
+    ):
+        base.index([HERE / "siblings" / name for name in documents])
+        for each in asked:
+            yield each, base.ask(each.question)
 
 
 def mark(asked: Asked, answer: Answer) -> str:
@@ -70,8 +72,8 @@ def main() -> None:
     for each in read_questions():
         groups[each.folder[:2] if args.together else each.folder].append(each)
     marks: dict[tuple[str, bool], list[str]] = defaultdict(list)
-    for name, asked in groups.items():
-        asked = asked[: args.limit]
+    for name, group in groups.items():
+        asked = group[: args.limit]
         for each, answer in ask_all(sorted({one.folder for one in asked}), asked):
             found = mark(each, answer)
             marks[each.folder[:2], bool(each.right)].append(found)
@@ -86,7 +88,7 @@ def main() -> None:
             "sure": (siblings, ["sure"]),
             "likely": (siblings, ["likely"]),
             "kept": (others, ["sure"]),
-            "right": (others, ["sure", "likely", "refused"]),
+            "right": (others, ["sure", "likely"]),
         }
         print(f"{language}  siblings {len(siblings)}  others {len(others)}", end="")
         for name, (held, wanted) in shares.items():

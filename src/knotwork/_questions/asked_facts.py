@@ -21,7 +21,6 @@ from knotwork._questions.asked_things import Passage, is_about_another
 from knotwork._questions.languages import DIMENSIONS, Amount, Words, read_words, unit_at
 from knotwork._questions.reading import QuestionReading, reading_of
 from knotwork._text.languages import HAN, HAN_CHARACTER, simplify
-from knotwork._text.sentences import split_sentences
 from knotwork._text.terms import content_terms, terms
 from knotwork.records import Span
 

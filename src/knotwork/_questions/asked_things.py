@@ -81,6 +81,8 @@ _COVERING = re.compile(_ENGLISH["covering"], re.IGNORECASE)
 _NUMBERS = {word: value for value, word in enumerate(SMALL_NUMBERS)} | {
     word: value for value, word in enumerate(_ENGLISH["ordinals"].split(), 1)
 }
+_GLOSS = re.compile(r"(?<=\w)\s?[(（][^()（）]*[)）]")
+"""Matches another name in brackets behind a word."""
 _ROOT, _LEAST_SLIP, _SLIP = 4, 6, 0.85
 _WORD = re.compile(r"[^\W_]+(?:[-'’./][^\W_]+)*")
 _END = r"(?![\w%]|[.,:/]\d)"
@@ -123,7 +125,8 @@ _BEHIND_AUXILIARY = re.compile(r"\b(?:(is|are|was|were)|did|do(?:es)?|ha[sd]|hav
 _OF_NAME = re.compile(rf"\b(?:of|in|at|for|from|by) (?:the )?{_CAPITAL}(?: {_CAPITAL})*")
 _SUBJECT = re.compile(
     r"(?!(?:He|She|It|They|We|I|You|The|This|That|These|Those|Both|All|Each|In|On|At|Since|By) )"
-    rf"\b((?:{_CAPITAL} )+)((?:is|are|was|were) )?(?:(?:ha[sd]|have|been|also|first) )*([a-z]{{3,}})\b"
+    rf"\b((?:{_CAPITAL} )+)((?:is|are|was|were) )?"
+    r"(?:(?:ha[sd]|have|been|also|first) )*([a-z]{3,})\b"
 )
 
 
@@ -172,7 +175,7 @@ def _is_naming(word: str) -> bool:
 
 def missing_things(question: str, passage: Passage) -> list[Missing]:
     """Return the things that a question names and a passage lacks."""
-    question = simplify(question).strip()
+    question = _GLOSS.sub("", simplify(question)).strip()
     readers = _READERS_ZH if HAN_CHARACTER.search(question) else _READERS
     return [
         missing._replace(is_sure=bool(missing.sibling) and is_sure)
@@ -229,8 +232,8 @@ def _missing_numbers(
         if others:
             yield Missing(text, next(iter(others.values())))
         elif not far and text[-1].isdigit() and noun in passage.whole.lower():
-            if not re.search(rf"(?<!\d){number}(?!\d)", passage.whole):
-                yield Missing(text)
+            is_there = re.search(rf"(?<!\d){number}(?!\d)", passage.whole) is not None
+            yield from () if is_there else (Missing(text),)
 
 
 def _years(question: str, passage: Passage) -> Iterator[Missing]:
@@ -426,17 +429,17 @@ def _modifiers(question: str, passage: Passage) -> Iterator[Missing]:
         for other in _OF.finditer(passage.sentence):
             is_same = _stem(other["head"]) == _stem(found["head"])
             is_same &= other["mark"].lower() == found["mark"].lower()
-            if is_same and _is_naming(other["of"].split()[0]):
-                if set(_words_of(other["of"])).isdisjoint(asked):
-                    yield Missing(last, other["of"])
-                    break
+            is_other = set(_words_of(other["of"])).isdisjoint(asked)
+            if is_same and is_other and _is_naming(other["of"].split()[0]):
+                yield Missing(last, other["of"])
+                break
 
 
 def _complements(question: str, passage: Passage) -> Iterator[Missing]:
     found = _END_OF.search(question)
-    if found and _is_naming(found["of"]) and found["of"] not in _PLAIN:
-        if not passage.has(found["of"]) and not passage.has(found["of"], passage.document):
-            yield Missing(found["of"])
+    last = found["of"] if found else ""
+    if _is_naming(last) and last not in _PLAIN and not passage.has(last):
+        yield from () if passage.has(last, passage.document) else (Missing(last),)
 
 
 _OPPOSED_ZH = [frozenset(line) for line in _CHINESE["opposed"].split("|")]
@@ -455,6 +458,7 @@ _NUMBERED_ZH = re.compile(
 """Matches what a number names: 3号浮标, 第二条, F3, 溪流350."""
 _LATIN = re.compile(r"[A-Za-z][A-Za-z+#._-]+(?!\d)")
 _NAME_TAGS = ("nr", "nrt", "ns", "nt")
+_TIME_TAGS = ("t", "s", "f", "tg")
 _PAIR, _LONGEST_VERB, _AHEAD, _NEAR = 2, 3, 8, 3
 
 
@@ -498,16 +502,17 @@ def _opposed_zh(question: str, passage: Passage) -> Iterator[Missing]:
                 form = rf"[{''.join(sorted(others))}]{re.escape(noun)}"
                 found = re.search(form, passage.sentence)
                 if found and found[0] not in question:
-                    yield Missing(f"{letter}{noun}", found[0])
+                    named = f"{text}{following.simplified}" if following and is_last else text
+                    yield Missing(named, found[0])
                     break
 
 
 def _names_zh(question: str, passage: Passage) -> Iterator[Missing]:
     for name in _LATIN.findall(question):
         is_held = passage.has_name(name) or name.casefold() in passage.document
-        if not is_held and _squeeze(name) not in _squeeze(passage.whole):
-            if not _is_shortened(name, passage.whole):
-                yield Missing(name)
+        is_held |= _squeeze(name) in _squeeze(passage.whole)
+        if not is_held and not _is_shortened(name, passage.whole):
+            yield Missing(name)
     words = list(_words_zh(question))
     for word, following in zip(words, [*words[1:], None], strict=True):
         name, is_person = word.simplified, word.tag == "nr" and word.simplified[0] in _SURNAMES
@@ -536,9 +541,12 @@ def _modifiers_zh(question: str, passage: Passage) -> Iterator[Missing]:
                 cut = end
             elif cut and (end - cut > 1 or end in starts or end == len(run)):
                 first = max((at for at in starts if at < cut), default=0)
-                if other := _other_before(run[cut:end], run[first:cut], question, passage):
-                    yield Missing(run[first:end], other)
-                    return
+                border = min((at for at in starts if cut < at < end), default=cut)
+                for at in dict.fromkeys((cut, border)):  # 港灯塔 in 北港灯塔, or 灯塔
+                    other = _other_before(run[at:end], run[first:at], question, passage)
+                    if other and (at in starts or len(other) - (end - at) == at - first):
+                        yield Missing(run[first:end], other)
+                        return
             end = min(cut, end - 1)
 
 
@@ -593,7 +601,8 @@ def _other_before(noun: str, own: str, question: str, passage: Passage) -> str:
         before, tag = (ahead[-1].simplified, ahead[-1].tag) if ahead else ("", "")
         before = before[: -len(noun)] if inside else before
         if not set(own).isdisjoint(sentence[max(0, start - _NEAR) : start]):
-            if len(noun) == 1 or len(before) != len(own) or before[0] == own[0]:
+            is_time = segment(own)[-1].tag in _TIME_TAGS and before[0] == own[0]  # 冬天, 冬季
+            if len(noun) == 1 or len(before) != len(own) or is_time:
                 return ""
         is_part = _PART.match(tag) is not None
         if len(noun) == 1:
@@ -601,10 +610,10 @@ def _other_before(noun: str, own: str, question: str, passage: Passage) -> str:
         if not is_part or not HAN_CHARACTER.match(before) or before in _PARTICLES:
             if len(noun) > 1:
                 return ""
-        elif not set(before).isdisjoint(set(question) - set(own)):
+            continue
+        if not set(before).isdisjoint(set(question) - set(own)):
             return ""
-        else:
-            others.append(f"{before}{noun}")
+        others.append(f"{before}{noun}")
     return others[0] if others else ""
 
 

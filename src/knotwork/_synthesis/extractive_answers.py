@@ -1455,7 +1455,7 @@ def misses_fact(piece: Piece, question: str) -> bool:
 
 
 LIKELY_AT_MOST = 0.49
-"""The confidence of an answer that lacks a thing of its question: less than that of one to trust."""
+"""The confidence of an answer that lacks a thing of its question: one to check."""
 
 
 COMMON_SHARE = 0.05
@@ -1495,8 +1495,9 @@ def doubt_missing(confidence: float, missing: Sequence[Missing]) -> float:
     return min(confidence, LIKELY_AT_MOST) if missing else confidence
 
 
-def _list_missing(missing: Sequence[Missing]) -> str:
-    return ", ".join(dict.fromkeys(f"“{each.words}”" for each in missing))
+def _note_missing(missing: Missing, language: str) -> str:
+    message = messages.about_another if missing.sibling else messages.not_mentioned
+    return message(language, words=missing.words, other=missing.sibling)
 
 
 _SURE = frozenset({"weight", "temperature", "energy"})
@@ -1787,7 +1788,7 @@ def compose_answer(
         notes=(
             *evidence.notes,
             *([dispute.note(language)] if dispute else ()),
-            *([messages.not_mentioned(language, names=_list_missing(missing))] if missing else ()),
+            *(_note_missing(each, language) for each in missing),
             *failed,
         ),
         short=short,
