@@ -65,11 +65,14 @@ def mark(asked: Asked, answer: Answer) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--together", action="store_true", help="one index of each language")
+    parser.add_argument("--set", action="append", help="a folder; by default all")
     parser.add_argument("--limit", type=int, help="only so many questions of each index")
     parser.add_argument("--show", action="store_true", help="print each answer")
     args = parser.parse_args()
     groups: dict[str, list[Asked]] = defaultdict(list)
     for each in read_questions():
+        if args.set and each.folder not in args.set:
+            continue
         groups[each.folder[:2] if args.together else each.folder].append(each)
     marks: dict[tuple[str, bool], list[str]] = defaultdict(list)
     for name, group in groups.items():

@@ -177,11 +177,15 @@ def missing_things(question: str, passage: Passage) -> list[Missing]:
     """Return the things that a question names and a passage lacks."""
     question = _GLOSS.sub("", simplify(question)).strip()
     readers = _READERS_ZH if HAN_CHARACTER.search(question) else _READERS
-    return [
-        missing._replace(is_sure=bool(missing.sibling) and is_sure)
-        for read, is_sure in readers.items()
-        for missing in read(question, passage)
-    ]
+    found: list[Missing] = []
+    for read, is_sure in readers.items():
+        for missing in read(question, passage):
+            is_known = any(
+                each.words in missing.words or missing.words in each.words for each in found
+            )
+            if not is_known:
+                found.append(missing._replace(is_sure=bool(missing.sibling) and is_sure))
+    return found
 
 
 def is_about_another(question: str, passage: Passage) -> bool:
@@ -273,7 +277,8 @@ def _opposed(question: str, passage: Passage) -> Iterator[Missing]:
             lower = other[0].lower()
             is_same = bool(noun and behind) and _stem(behind[0] if behind else "") == _stem(noun)
             if lower in others and lower not in question.lower() and (is_same or is_date):
-                yield Missing(f"{word[0]} {noun}" if is_same else word[0], other[0])
+                names = [f"{each[0]} {noun}" if is_same else each[0] for each in (word, other)]
+                yield Missing(*names)
                 break
 
 
@@ -431,7 +436,7 @@ def _modifiers(question: str, passage: Passage) -> Iterator[Missing]:
             is_same &= other["mark"].lower() == found["mark"].lower()
             is_other = set(_words_of(other["of"])).isdisjoint(asked)
             if is_same and is_other and _is_naming(other["of"].split()[0]):
-                yield Missing(last, other["of"])
+                yield Missing(last, " ".join(filter(_is_naming, other["of"].split())))
                 break
 
 
@@ -467,10 +472,11 @@ def _read_numbered_zh(text: str) -> Iterator[_Numbered]:
         kind, noun = found["kind"] or "", found["letters"] or found["han"] or ""
         if kind:
             is_day = kind == "号" and text[: found.start()].endswith("月")
-            if is_day or not (found["first"] or kind in _ALONE):
+            is_group = kind == "人" and found["next"] in _PARTICLES | {""}
+            if is_day or is_group or not (found["first"] or kind in _ALONE):
                 continue
             # 3号浮标 and 5号滤芯 are numbered apart; the floor of a thing is a floor.
-            noun = kind + (found["next"] if kind == "号" else "")
+            noun = kind + (found["next"] if kind in "号人" else "")
         number = found["number"] or found["digits"] or found["of"]
         value = int(number) if number.isdecimal() else read_chinese(number)
         if value is not None:
@@ -502,8 +508,9 @@ def _opposed_zh(question: str, passage: Passage) -> Iterator[Missing]:
                 form = rf"[{''.join(sorted(others))}]{re.escape(noun)}"
                 found = re.search(form, passage.sentence)
                 if found and found[0] not in question:
-                    named = f"{text}{following.simplified}" if following and is_last else text
-                    yield Missing(named, found[0])
+                    rest = following.simplified if following and is_last else ""
+                    other = f"{text[:place]}{found[0][0]}{text[place + 1 :]}{rest}"
+                    yield Missing(f"{text}{rest}", other)
                     break
 
 
@@ -544,7 +551,8 @@ def _modifiers_zh(question: str, passage: Passage) -> Iterator[Missing]:
                 border = min((at for at in starts if cut < at < end), default=cut)
                 for at in dict.fromkeys((cut, border)):  # 港灯塔 in 北港灯塔, or 灯塔
                     other = _other_before(run[at:end], run[first:at], question, passage)
-                    if other and (at in starts or len(other) - (end - at) == at - first):
+                    is_word = at in starts or not any(at < each < end for each in starts)
+                    if other and (is_word or len(other) - (end - at) == at - first):
                         yield Missing(run[first:end], other)
                         return
             end = min(cut, end - 1)
@@ -596,7 +604,8 @@ def _other_before(noun: str, own: str, question: str, passage: Passage) -> str:
         return ""
     for found in re.finditer(re.escape(noun), sentence):
         start, end = found.span()
-        inside = [w for w in passage.han_words if w.start < start < w.end == end]
+        start -= sentence[:start].endswith("的")
+        inside = [w for w in passage.han_words if w.start < found.start() < w.end == end]
         ahead = inside or segment(sentence[max(0, start - _AHEAD) : start])
         before, tag = (ahead[-1].simplified, ahead[-1].tag) if ahead else ("", "")
         before = before[: -len(noun)] if inside else before
