@@ -17,6 +17,7 @@ from itertools import chain, pairwise
 from typing import NamedTuple
 
 from knotwork._questions.languages import read_words, unit_at
+from knotwork._questions.reading import reading_of
 from knotwork._text.languages import HAN, HAN_CHARACTER, HanWord, segment, simplify, word_set
 from knotwork._text.numbers import SMALL_NUMBERS, read_chinese
 from knotwork._text.relation_words import likeness
@@ -174,7 +175,11 @@ def _is_naming(word: str) -> bool:
 
 
 def missing_things(question: str, passage: Passage) -> list[Missing]:
-    """Return the things that a question names and a passage lacks."""
+    """Return the things that a question names and a passage lacks.
+
+    A question for yes or no may be answered by what it does not name, so that nothing is sure.
+    """
+    is_open = not reading_of(question).asks_yes_or_no
     question = _GLOSS.sub("", simplify(question)).strip()
     readers = _READERS_ZH if HAN_CHARACTER.search(question) else _READERS
     found: list[Missing] = []
@@ -184,7 +189,9 @@ def missing_things(question: str, passage: Passage) -> list[Missing]:
                 each.words in missing.words or missing.words in each.words for each in found
             )
             if not is_known:
-                found.append(missing._replace(is_sure=bool(missing.sibling) and is_sure))
+                found.append(
+                    missing._replace(is_sure=bool(missing.sibling) and is_sure and is_open)
+                )
     return found
 
 
@@ -448,6 +455,7 @@ def _complements(question: str, passage: Passage) -> Iterator[Missing]:
 
 
 _OPPOSED_ZH = [frozenset(line) for line in _CHINESE["opposed"].split("|")]
+_LETTERS = frozenset(_CHINESE["opposed"].replace("|", ""))
 _RARE, _TIMES, _PARTICLES, _HEADS, _SUFFIXES = (
     frozenset(_CHINESE[name]) for name in ("rare", "times", "particles", "heads", "suffixes")
 )
@@ -456,14 +464,14 @@ _ASKS_ZH, _PART = re.compile(_CHINESE["asks"]), re.compile(_CHINESE["nouns"], re
 _ALONE, _CLASSES = _CHINESE["alone"].split("|"), _CHINESE["classes"].split("|")
 _NUMBERED_ZH = re.compile(
     rf"(?P<first>第?)(?P<number>[零〇一二两三四五六七八九十百\d]+)"
-    rf"(?P<kind>{'|'.join(_ALONE + _CLASSES)})(?!线)(?=(?P<next>[{HAN}]?))"
+    rf"(?P<kind>{'|'.join(_ALONE + _CLASSES)})(?=(?P<next>[{HAN}]?))"
     r"|(?P<letters>[A-Za-z]{1,6})-?(?P<digits>\d{1,5})(?![A-Za-z0-9_%.])"
     rf"|(?P<han>[{HAN}]{{2}})(?P<of>\d{{2,5}})(?![A-Za-z0-9_%.]|\s?[{_CHINESE['units']}])"
 )
 """Matches what a number names: 3号浮标, 第二条, F3, 溪流350."""
 _LATIN = re.compile(r"[A-Za-z][A-Za-z+#._-]+(?!\d)")
 _NAME_TAGS = ("nr", "nrt", "ns", "nt")
-_TIME_TAGS = ("t", "s", "f", "tg")
+_DENIALS = frozenset("不没未无")
 _PAIR, _LONGEST_VERB, _AHEAD, _NEAR = 2, 3, 8, 3
 
 
@@ -600,7 +608,7 @@ def _other_before(noun: str, own: str, question: str, passage: Passage) -> str:
     if any(own[at : at + 2] in passage.near for at in range(max(len(own) - 1, 1))):
         return ""
     is_loose = len(noun) == 1 or segment(noun)[0].tag == "v"
-    if is_loose and (noun in _SUFFIXES or own in passage.whole):
+    if (is_loose and (noun in _SUFFIXES or own in passage.whole)) or noun[0] in _DENIALS:
         return ""
     for found in re.finditer(re.escape(noun), sentence):
         start, end = found.span()
@@ -610,8 +618,8 @@ def _other_before(noun: str, own: str, question: str, passage: Passage) -> str:
         before, tag = (ahead[-1].simplified, ahead[-1].tag) if ahead else ("", "")
         before = before[: -len(noun)] if inside else before
         if not set(own).isdisjoint(sentence[max(0, start - _NEAR) : start]):
-            is_time = segment(own)[-1].tag in _TIME_TAGS and before[0] == own[0]  # 冬天, 冬季
-            if len(noun) == 1 or len(before) != len(own) or is_time:
+            is_same = before[0] == own[0] in _LETTERS  # 冬天 and 冬季
+            if len(noun) == 1 or len(before) != len(own) or is_same:
                 return ""
         is_part = _PART.match(tag) is not None
         if len(noun) == 1:
