@@ -1,7 +1,7 @@
 """The things that a question names, and whether a passage is about them or about others like them.
 
 "The repair of buoy 7 cost 4,200 crowns" says nothing of buoy 9, however alike question and sentence
-are. What tells a thing from others like it has few forms: a number behind a noun, a year, a name, a
+are. What makes a thing another one than those like it has few forms: a number behind a noun, a year, a name, a
 word of which there are few (east and west, Monday and Sunday), or a word before a noun that the
 sentence has with another word before it ("the pilot boat" for "the fire boat"). Other words of a
 question may stand for other words of a passage, so that they count for nothing here.
@@ -352,7 +352,7 @@ def _is_shortened(name: str, text: str) -> bool:
 
 
 def _other_name(question: str, group: _Words, lacking: _Words, passage: Passage) -> str:
-    """Return the name that a passage has in the place of one that it lacks in part, or ""."""
+    """Return the name that a passage has where the question has one that it lacks, or ""."""
     asked = {*_words_of(question), *_TITLES, *STOP_WORDS, *_CALENDAR}
     kept = [word for word in group if word not in lacking]
 
@@ -569,7 +569,7 @@ def _modifiers_zh(question: str, passage: Passage) -> Iterator[Missing]:
 def _runs_zh(question: str) -> Iterator[tuple[str, set[int]]]:
     """Yield the runs of words that may name something, with the offsets at which words begin.
 
-    What is done may end one, as in 出国考察; a verb is also alone, since it may be none.
+    What is done may end one, as in 出国考察; a verb also stands alone: it may be a noun.
     """
     run, starts = "", set[int]()
     for word in [*_words_zh(question), HanWord("", "x", 0, 0, "")]:
@@ -637,7 +637,7 @@ def _other_before(noun: str, own: str, question: str, passage: Passage) -> str:
 _Read = Callable[[str, Passage], Iterator[Missing]]
 _READERS: dict[_Read, bool] = {
     _numbers: True,
-    _years: True,
+    _years: False,
     _opposed: True,
     _names: True,
     _modifiers: False,
@@ -646,7 +646,7 @@ _READERS: dict[_Read, bool] = {
 """What finds missing things, and whether it is sure about siblings."""
 _READERS_ZH: dict[_Read, bool] = {
     _numbers_zh: True,
-    _years: True,
+    _years: False,
     _opposed_zh: True,
     _names_zh: True,
     _modifiers_zh: False,

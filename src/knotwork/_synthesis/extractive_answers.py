@@ -1456,8 +1456,6 @@ def misses_fact(piece: Piece, question: str) -> bool:
 
 LIKELY_AT_MOST = 0.49
 """The confidence of an answer that lacks a thing of its question: one to check."""
-
-
 COMMON_SHARE = 0.05
 """The share of passages with a name from which on it is what all the documents are about."""
 
@@ -1748,11 +1746,11 @@ def compose_answer(
         confidence = doubt_missing(confidence, missing)
     answered = bool(pieces) and confidence >= settings.abstain_below
     dispute, short = None, ""
-    if answered and not missing:
+    if answered:
         comparing = partial(find_disagreement, reading, pieces, candidates, store)
         dispute = attempt("The comparison of documents", comparing, None, failed)
         choosing = partial(_choose_headline, pieces[0], question, store, confidence=confidence)
-        short = attempt("The short answer", choosing, "", failed)
+        short = "" if missing else attempt("The short answer", choosing, "", failed)
         if short and dispute is None:
             finding = partial(find_rivals, pieces[0], ranked, question, short=short)
             rivals = attempt("The comparison of short answers", finding, list[Piece](), failed)
