@@ -1,7 +1,7 @@
 """The things that a question names, and whether a passage is about them or about others like them.
 
 "The repair of buoy 7 cost 4,200 crowns" says nothing of buoy 9, however alike question and sentence
-are. What makes a thing another one than those like it has few forms: a number behind a noun, a year, a name, a
+are. Few forms make one thing another than those like it: a number behind a noun, a year, a name, a
 word of which there are few (east and west, Monday and Sunday), or a word before a noun that the
 sentence has with another word before it ("the pilot boat" for "the fire boat"). Other words of a
 question may stand for other words of a passage, so that they count for nothing here.
