@@ -17,10 +17,10 @@ from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
+from knotwork._questions.asked_things import Passage, is_about_another
 from knotwork._questions.languages import DIMENSIONS, Amount, Words, read_words, unit_at
 from knotwork._questions.reading import QuestionReading, reading_of
 from knotwork._text.languages import HAN, HAN_CHARACTER, simplify
-from knotwork._text.sentences import split_sentences
 from knotwork._text.terms import content_terms, terms
 from knotwork.records import Span
 
@@ -159,60 +159,6 @@ def _as_statement(asks: re.Match[str]) -> str:
             rest = f"{' '.join(subject)} {asks['be']} {verb}"
         return f"{rest} {mark} {who}" if mark else f"{rest} {who}"
     return f"{who} {asks['be']} {rest}" if asks["be"] and who else f"{who} {rest}"
-
-
-_CAPITALIZED = r"[A-Z][\w'’-]+"
-_ROOT = 4
-_NAMES = re.compile(rf"(?<=[\w,] ){_CAPITALIZED}(?: {_CAPITALIZED})*")
-_NUMBERED = re.compile(
-    r"\b(?!(?:than|after|before|within|under|over|above|below|about|around|least|most|only|until|since"
-    r"|from|with|between|every|next|last|first|costs?|have|weighs?) )"
-    r"([A-Za-z]{4,} (?=\d{1,3}\b)|[A-Z]{1,5}-?)(\d{1,5})\b(?: (\w+))?",
-    re.IGNORECASE,
-)
-"""A noun or letters with a number that names one of many, as "room 7", and the word behind it."""
-_BEHIND_AUXILIARY = re.compile(r"\b(?:(is|are|was|were)|did|do(?:es)?|ha[sd]|have|can|will) (.+)")
-_OF_NAME = re.compile(rf"\b(?:of|in|at|for|from|by) (?:the )?{_CAPITALIZED}(?: {_CAPITALIZED})*")
-_SUBJECT = re.compile(
-    r"(?!(?:He|She|It|They|We|I|You|The|This|That|These|Those|Both|All|Each|In|On|At|Since|By) )"
-    rf"\b((?:{_CAPITALIZED} )+)((?:is|are|was|were) )?(?:(?:ha[sd]|have|been|also|first) )*"
-    r"([a-z]{3,})\b"
-)
-
-
-def is_about_another(question: str, sentence: str, text: str) -> bool:
-    """Return True if a sentence says of another name what a question asks, and so does its text.
-
-    The other name does the same as the one asked for ("Ann died" for "When did Bo die?"), or has
-    another number, or stands behind the same word while the ``text`` lacks the one asked for.
-    """
-    for noun, number, behind in _NUMBERED.findall(question):
-        alike = [m for m in _NUMBERED.findall(text) if m[0].casefold() == noun.casefold()]
-        # Not "wait 20 days", which is an amount.
-        stated = {n for _, n, unit in alike if noun[-1] != " " or not unit or unit != behind}
-        if stated and number not in {n for _, n, _ in alike}:
-            return True
-    names = list(_NAMES.finditer(question))
-    # Other spellings of a name share the first letters.
-    asked = {term[:_ROOT] for name in names for term in terms(name[0])}
-    if not asked or not asked.isdisjoint(term[:_ROOT] for term in terms(sentence)):
-        return False
-    rest = _BEHIND_AUXILIARY.search(question)  # who is "the head of Kelp" has another name
-    ahead = terms(_OF_NAME.sub(" ", rest[2])) if rest else []
-    for found in _SUBJECT.finditer(sentence):
-        if rest and rest[1] and not found[2]:
-            continue  # what follows is no verb
-        verb, is_other = terms(found[3])[0], set(terms(found[1])) - {*terms(question)}
-        before = ahead[: ahead.index(verb)] if verb in ahead else []
-        if is_other and not asked.isdisjoint(term[:_ROOT] for term in before):
-            others = (terms(text[span.start : span.end]) for span in split_sentences(text))
-            return not any(
-                verb in words and asked & {word[:_ROOT] for word in words} for words in others
-            )
-    words = (re.findall(r"\w+", question[: name.start()])[-1] for name in names)
-    nouns = "|".join(word for word in words if len(word) > 3)
-    is_behind = bool(nouns) and re.search(rf"\b(?i:{nouns}) {_CAPITALIZED}", sentence) is not None
-    return is_behind and asked.isdisjoint(term[:_ROOT] for term in terms(text))
 
 
 _HELD = read_words("asked_facts")
@@ -390,7 +336,7 @@ class AskedFact:
         clause = next((c for c in _clauses(sentence, words) if c), sentence)
         return (
             (deed is not None and not deed.allows(sentence, words.start))
-            or is_about_another(self.reading.text, sentence, sentence)
+            or is_about_another(self.reading.text, Passage(sentence))
             or (self.amount is not None and self._has_other_amount(sentence, clause, words))
             or self._denies(clause, sentence[: words.start])
         )

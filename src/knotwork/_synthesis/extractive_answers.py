@@ -35,7 +35,8 @@ import numpy as np
 from knotwork._config import AnswerSettings
 from knotwork._inference.cross_encoders import AnswerReader
 from knotwork._inference.embedder import PassageText
-from knotwork._questions.asked_facts import Fit, asked_fact, is_about_another
+from knotwork._questions.asked_facts import Fit, asked_fact
+from knotwork._questions.asked_things import Missing, Passage, missing_things
 from knotwork._questions.headlines import asked_kind, fit_kind
 from knotwork._questions.reading import (
     KINDS,
@@ -1441,8 +1442,6 @@ def misses_fact(piece: Piece, question: str) -> bool:
         )
         return misses_cell(question, f"{piece.text} {' '.join(labels)} {around}")
     text = f"{piece.text} {around}"
-    if is_about_another(question, best, text):
-        return True
     if piece.grain not in _OF_PROSE:
         return False
     asked = reading_of(question)
@@ -1453,6 +1452,50 @@ def misses_fact(piece: Piece, question: str) -> bool:
         if is_empty and set(content_terms(line)) >= set(asked.terms):
             return True
     return asked_fact(question).is_missed_by(best, text)
+
+
+LIKELY_AT_MOST = 0.49
+"""The confidence of an answer that lacks a thing of its question: one to check."""
+COMMON_SHARE = 0.05
+"""The share of passages with a name from which on it is what all the documents are about."""
+
+
+def find_missing(piece: Piece, evidence: Evidence, store: Store) -> list[Missing]:
+    """Return the things that a question names and the passage of a piece lacks."""
+    best, chunk, document = piece.best, piece.best.chunk, piece.source.document
+    path = evidence.hits[best.rank].path
+    if bridge_share(evidence.hits[best.rank]) >= LEAST_BRIDGE and path:
+        return []  # the question names what leads to the passage
+    titles = (document.title, *chunk.headings, piece.names, *document.metadata.values())
+    around, heads = f"{piece.text}\n{chunk.text}", "\n".join(map(str, titles))
+    whole = f"{piece.names}\n{piece.text}" if piece.grain in _OF_CELLS else piece.text
+    said = [best.text] if best.is_likely and piece.grain not in _OF_CELLS else []
+    for sentence in (*said, whole):
+        passage = Passage(sentence, heads, around, document.text)
+        missing = missing_things(evidence.query.text, passage)
+        if missing := [each for each in missing if each.sibling or not _is_common(each, store)]:
+            return missing
+    return []
+
+
+def _is_common(thing: Missing, store: Store) -> bool:
+    """Return True if so many passages name a thing that the others need not."""
+    wanted = set(content_terms(thing.words))
+    known = store.texts("chunk").document_frequencies(wanted)
+    least = COMMON_SHARE * store.documents.chunk_count()
+    return all(known.get(term, 0) > max(least, 1) for term in wanted)
+
+
+def doubt_missing(confidence: float, missing: Sequence[Missing]) -> float:
+    """Return the confidence of an answer that lacks things of its question."""
+    if any(each.is_sure for each in missing):
+        return MISSED * confidence
+    return min(confidence, LIKELY_AT_MOST) if missing else confidence
+
+
+def _note_missing(missing: Missing, language: str) -> str:
+    message = messages.about_another if missing.sibling else messages.not_mentioned
+    return message(language, words=missing.words, other=missing.sibling)
 
 
 _SURE = frozenset({"weight", "temperature", "energy"})
@@ -1696,13 +1739,18 @@ def compose_answer(
     ranked = rank_pieces(evidence, candidates, store)
     confidence = estimate_confidence(evidence, ranked)
     pieces = choose_pieces(ranked, evidence, most=settings.max_sentences)
+    missing: list[Missing] = []
+    if pieces and confidence >= settings.abstain_below:
+        finding_missing = partial(find_missing, pieces[0], evidence, store)
+        missing = attempt("The comparison of what is asked", finding_missing, [], failed)
+        confidence = doubt_missing(confidence, missing)
     answered = bool(pieces) and confidence >= settings.abstain_below
     dispute, short = None, ""
     if answered:
         comparing = partial(find_disagreement, reading, pieces, candidates, store)
         dispute = attempt("The comparison of documents", comparing, None, failed)
         choosing = partial(_choose_headline, pieces[0], question, store, confidence=confidence)
-        short = attempt("The short answer", choosing, "", failed)
+        short = "" if missing else attempt("The short answer", choosing, "", failed)
         if short and dispute is None:
             finding = partial(find_rivals, pieces[0], ranked, question, short=short)
             rivals = attempt("The comparison of short answers", finding, list[Piece](), failed)
@@ -1735,7 +1783,12 @@ def compose_answer(
         reason=reason,
         confidence=confidence,
         retriever=evidence.retriever,
-        notes=(*evidence.notes, *([dispute.note(language)] if dispute else ()), *failed),
+        notes=(
+            *evidence.notes,
+            *([dispute.note(language)] if dispute else ()),
+            *(_note_missing(each, language) for each in missing),
+            *failed,
+        ),
         short=short,
         pieces=shown if answered else (),
     )

@@ -39,6 +39,10 @@ low_confidence = MessageText(
     "The confidence is {found:.2f}, and {needed:.2f} is needed (answer.abstain_below).",
     "可信度为 {found:.2f}，需要达到 {needed:.2f}（answer.abstain_below）。",
 )
+not_mentioned = MessageText("“{words}” is not mentioned there.", "其中没有提到“{words}”。")
+about_another = MessageText(
+    "This is about “{other}”, not about “{words}”.", "这里说的是“{other}”，不是“{words}”。"
+)
 disagreement = MessageText("The documents disagree: {values}", "各文档说法不一：{values}")
 values_by_date = MessageText(
     "The value depends on the date: {values}", "不同时间的数值不同：{values}"
