@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property, lru_cache
-from itertools import chain
+from itertools import chain, dropwhile
 from typing import NamedTuple
 
 import numpy as np
@@ -43,7 +43,7 @@ LONGEST_FOLLOW_UP = 400
 _FEW_WORDS, _FEW_CHARACTERS, _FEW_ASKED = 7, 16, 4
 _MOST_READINGS = 6
 _MOST_TOPICS = 3
-_STEP = 0.05
+_STEP = 0.25
 """How much more support a reading needs than the likelier one before it."""
 
 
@@ -81,7 +81,7 @@ def rewrite_follow_up(
     said = [turn for turn in turns if turn.question or turn.answer]
     readings = list(dict.fromkeys(_read(follow_up, said)))[:_MOST_READINGS]
     if len(readings) > 1 and support is not None:
-        values = [support(text) - _STEP * place for place, text in enumerate(readings)]
+        values = [v - _STEP * place for place, v in enumerate(support(readings))]
         readings = [readings[values.index(max(values))]]
     return RewrittenQuestion(readings[0] if readings else question, note)
 
@@ -262,15 +262,28 @@ def _fill_in(
 def _put_topic(follow_up: _FollowUp, last: ConversationTurn) -> Iterator[str]:
     """Yield a question behind the topics of the last turn, and as it is."""
     topics = [topic for topic in _referents("topic", last) if topic not in follow_up.rest]
+    asks_which = follow_up.is_chinese and follow_up.words["which_one"].search(follow_up.simple)
+    ends = asks_which is not None and asks_which and asks_which.end() == len(follow_up.simple)
+    rest = _spaced(follow_up.rest, last.asked_noun) if ends else follow_up.rest
     for topic in topics[:_MOST_TOPICS]:
-        yield _closed(_behind(topic, follow_up.rest), follow_up)
+        yield _closed(_behind(topic, rest), follow_up)
     if topics and not follow_up.form and not follow_up.opens:
         yield follow_up.text
 
 
 def _behind(topic: str, text: str) -> str:
     is_chinese = HAN_CHARACTER.search(text) is not None
-    return f"{topic}{': ' if not is_chinese else ' ' if topic[-1:].isascii() else ''}{text}"
+    return _spaced(topic, text) if is_chinese else f"{topic}: {text}"
+
+
+def _spaced(*parts: str) -> str:
+    """Return parts of a Chinese text as one, with a space between Latin and Chinese letters."""
+    joined = ""
+    for part in filter(None, parts):
+        ends = (joined[-1:], part[0])
+        is_seam = all(end.isalnum() for end in ends) and ends[0].isascii() != ends[1].isascii()
+        joined += f" {part}" if is_seam else part
+    return joined
 
 
 def _closed(text: str, like: _FollowUp) -> str:
@@ -296,7 +309,7 @@ def _ask_again(follow_up: _FollowUp, last: ConversationTurn) -> Iterator[str]:
     if not is_bare or _asks_of_deed(asks["wh"], last):
         ask = _ask_chinese if follow_up.is_chinese else _ask_english
         yield _closed(ask(asks["wh"], text, asked, last.asked_name), follow_up)
-    if is_bare:
+    if is_bare and not words["why"].search(asks["wh"]):
         yield from _put_topic(follow_up, last)
 
 
@@ -346,8 +359,15 @@ def _ask_chinese(wh: str, text: str, asked: re.Match[str] | None, name: str) -> 
     if not is_why and not (name and words["argument"].search(asked["wh"])):
         return f"{before}{wh}{rest}"
     by = asked["wh"][:1] if name and asked["wh"][:1] in "由被在" else ""
-    stated = f"{before}{by}{name}{rest}"
+    stated = _spaced(before, f"{by}{name}" if name else _that_much(asked["wh"]), rest)
     return f"{wh}{stated}" if is_why else f"{stated}是{wh.lstrip('是')}"
+
+
+def _that_much(wh: str) -> str:
+    """Return what a Chinese question asks for as something known: 这么久 for 多久."""
+    found = CHINESE.follow_ups["known"].match(wh)
+    known = "这个" if found and found["which"] else f"这么{found['how'] or '多'}" if found else ""
+    return f"{found['by']}{known}" if found else wh if wh[:1] == "几" else ""
 
 
 def _asks_of_deed(wh: str, last: ConversationTurn) -> bool:
@@ -511,6 +531,8 @@ _SHORT_ANSWER = 150
 """Characters of an answer that hardly says more than what is asked for."""
 _FEW_TIMES = 4
 """How much longer an answer may be than the name that is all that it says."""
+_MOST_TOGETHER = 4
+"""Things that "they" stand for by their names."""
 _LONGEST_TOPIC = 8
 """Words before a colon that are the topic of a question."""
 _CITATION_MARK = re.compile(r"\s*\[M?\d+\](?:\([^)]*\))?")
@@ -552,25 +574,53 @@ class ConversationTurn:
         if HAN_CHARACTER.search(self.question):
             asked = CHINESE.follow_ups["asked"].match(simplify(self.question))
             start = asked.start("rest") if asked else -1
-            return next((p.text for p in phrases if start <= p.start <= start + 1), "")
+            noun = next((p.text for p in phrases if start <= p.start <= start + 1), "")
+            words = dropwhile(lambda word: word.tag[0] in "mqx", segment(noun))
+            return "".join(word.text for word in words)
         return next((phrase.text for phrase in phrases if phrase.asked), "")
 
     @cached_property
     def asked_name(self) -> str:
         """The name in the answer that the question asks for, "" if it asks for none."""
         words, found = _words_of(self.question), self.answer_names
-        if not words["argument"].search(self.question) or not found or self._defines():
+        if not words["argument"].search(self.question) or self._defines():
             return ""
         if reading_of(self.question).asks_who:
             other = self.told_names
             persons = [name for name in other if _may_be_person(name)]
             return next((name.name for name in (*persons, *other)), "")
         asked = self.asked_noun
+        if things := self.asked_things:
+            return things[0]
         if words["organization"].search(asked) or words["place"].search(asked):
             return found[0].name
+        if len(found) != 1 or words["quantity"].search(self.question):
+            return ""
         longest = _SHORT_ANSWER if asked else _FEW_TIMES * len(found[0].name)
-        is_sure = len(found) == 1 and not words["quantity"].search(self.question)
-        return found[0].name if is_sure and len(self.answer) <= longest else ""
+        return found[0].name if len(self.answer) <= longest else ""
+
+    @cached_property
+    def asked_things(self) -> list[str]:
+        """The phrases of the answer that name a thing of the kind that the question asks for.
+
+        Asked for a package, they are "the mail-server package"; a name may also stand just where
+        the question asks.
+        """
+        asked, said = self.asked_noun, _best_sentence(self.question, self.answer)
+        if not asked or _words_of(self.question)["quantity"].search(asked):
+            return []
+        found = [p.text for p in noun_phrases(said) if _names_one(p, asked)]
+        return [text for text in found if text not in self.question] or self._put_in_place(said)
+
+    def _put_in_place(self, said: str) -> list[str]:
+        """Return the names that stand in a sentence where a Chinese question asks."""
+        asked = CHINESE.follow_ups["asked"].match(simplify(self.question))
+        if asked is None:
+            return []
+        before = [w.text for w in segment(asked["before"]) if w.tag[0] in "vp"][-1:]
+        bare = re.sub(r"[\s了]", "", said)
+        names = [name.name for name in self.answer_names if before]
+        return [name for name in names if f"{before[0]}{name}".replace(" ", "") in bare]
 
     @cached_property
     def persons(self) -> frozenset[str]:
@@ -579,6 +629,15 @@ class ConversationTurn:
         who = asked if reading_of(self.question).asks_who else set[str]()
         may_be = (n for n in (*self.names, *self.answer_names) if _may_be_person(n))
         return frozenset(n.name for n in may_be if n.type == "PERSON" or n.name in who)
+
+    @property
+    def told_together(self) -> str:
+        """The things that the answer names in one breath, as "Tern and Petrel"; or ""."""
+        is_chinese = HAN_CHARACTER.search(self.question) is not None
+        told = {name.name for name in self.told_names}
+        items = [i for i in self.items if i in told or (is_chinese and _class_of(i, set()) == "name")]
+        alike = len(items) > 1 and len(items) == len(self.items) <= _MOST_TOGETHER
+        return (" 和 " if is_chinese else " and ").join(items) if alike else ""
 
     @property
     def told_names(self) -> list[SpokenName]:
@@ -667,6 +726,17 @@ def _joined(text: str) -> tuple[str, ...]:
         if len(found) > 1:
             return tuple(found)
     return ()
+
+
+def _names_one(phrase: Phrase, kind: str) -> bool:
+    """Return True for "the mail-server package" or "the package mail-server" of kind "package"."""
+    text = phrase.text.removeprefix(_determiner(phrase.text)).strip()
+    left = (text.removesuffix(kind) if text.endswith(kind) else text.removeprefix(kind)).strip()
+    if left in ("", text):
+        return False
+    if HAN_CHARACTER.search(left):
+        return segment(left)[0].tag[:1] in "ne" and "的" not in left
+    return _class_of(left, set(), in_chinese=HAN_CHARACTER.search(kind) is not None) == "name"
 
 
 def _is_short(item: str) -> bool:
@@ -821,7 +891,7 @@ def _put(text: str, pronoun: Pronoun, name: str) -> str:
     """Return a text with a name in the place of a pronoun."""
     before, after = text[: pronoun.start], text[pronoun.end :]
     if HAN_CHARACTER.search(text):
-        return f"{before}{name}{after}"
+        return _spaced(before, name, after)
     if pronoun.kind == "place":
         is_bare = re.search(r"\b(?:from|to|in|at|near|around)\s+$", before)
         there = "there " if ENGLISH.follow_ups["exists"].search(before) else ""
@@ -879,13 +949,13 @@ _ENGLISH = frozenset(["whole", "one"])
 _ORDERS = {
     "thing": "asked topic one noun name phrase place told",
     "that": "asked topic one name phrase place told",
-    "any": "asked topic name phrase place told",
+    "any": "together asked topic name phrase place told",
     "place": "name told",
     "topic": "topic whole name phrase asked",
 }
 """What a pronoun of a kind stands for, or what a turn is about, the likeliest first.
 
-That is what a question asks for, its topic, one thing in it, a thing with a name, a name, a phrase,
+That is what a question asks for, what the answer names together, its topic, one thing in it, a thing with a name, a name, a phrase,
 a place, and a name of the answer.
 """
 
@@ -911,6 +981,7 @@ def _referents(kind: str, turn: ConversationTurn, others: Collection[str] = ()) 
     one = (p for p in led if _is_specific(p) and not _is_plural(p) and "'s " not in p.text)
     roles: dict[str, Iterable[str]] = {
         "asked": [asked],
+        "together": [turn.told_together],
         "topic": [] if turn.topic in others else [turn.topic],
         "whole": (p.text for p in things if any(n != p.text and n in p.text for n in own)),
         "one": (p.text for p in one),
@@ -958,29 +1029,45 @@ def _find_item(place: str, turns: Sequence[ConversationTurn]) -> list[str]:
     return []
 
 
-Support = Callable[[str], float]
-"""Returns the share of the words of a question, weighted by their rarity, that one passage has."""
+Support = Callable[[Sequence[str]], Sequence[float]]
+"""Returns how well passages support each reading of a question, from 0 to 1."""
 
 _SUPPORTING = 20
 
 
 def index_support(store: Store) -> Support:
-    """Return how well the passages of an index support a reading of a question."""
+    """Return how well the passages of an index support the readings of a question.
 
-    def value(text: str) -> float:
-        asked = list(dict.fromkeys(content_terms(text)))
-        index = store.texts("chunk")
-        held = index.document_frequencies(asked)
-        known = [term for term in asked if term in held]
-        if not known:
-            return 1.0
-        items = max(index.count(), 1)
-        weights = np.array([np.log1p(items / held[term]) for term in known])
-        ids = [item.id for item in index.search(text, k=_SUPPORTING)]
-        covered = (index.occurrences(ids, known) > 0) @ weights if ids else np.zeros(1)
-        return float(covered.max(initial=0.0) / weights.sum())
+    A reading is supported by a passage that has its own words, such as a name, and more of the
+    words that all readings share than chance explains: a common name is near anything.
+    """
 
-    return value
+    def values(readings: Sequence[str]) -> Sequence[float]:
+        asked = [_word_terms(text) for text in readings]
+        shared, index = set.intersection(*asked), store.texts("chunk")
+        held = index.document_frequencies(set().union(*asked))
+        rarity = {term: float(np.log(index.count() / held[term])) for term in held}
+        most = sum(rarity.get(term, 0.0) for term in shared)
+        found: list[float] = []
+        for text, wanted in zip(readings, asked, strict=True):
+            known = sorted(wanted & held.keys())
+            is_own = np.array([term not in shared for term in known], dtype=bool)
+            weights = np.array([rarity[term] for term in known])
+            ids = [item.id for item in index.search(text, k=_SUPPORTING)]
+            has = index.occurrences(ids, known) > 0
+            rarest = (has * is_own * weights).max(axis=1, initial=0.0)
+            lacking = (~has * is_own) @ weights
+            value = (has * ~is_own) @ weights + rarest - lacking - np.log(index.count())
+            found.append(max(float(value.max(initial=0.0)), 0.0) / max(most, 1.0))
+        return found
+
+    return values
+
+
+def _word_terms(text: str) -> set[str]:
+    """Return the terms of the words of a text, without those that two words share."""
+    words = [w.text for w in segment(text)] if HAN_CHARACTER.search(text) else [text]
+    return set(chain.from_iterable(map(content_terms, words)))
 
 
 UNDERSTAND_OUTPUT_TOKENS = 120
