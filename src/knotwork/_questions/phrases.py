@@ -71,6 +71,8 @@ def topic_of(question: str) -> str:
     They are 海外出差 in 海外出差由谁审批？ Of 浮标的高度, only the thing is returned. "" if the
     question begins with what it asks.
     """
+    if time := CHINESE.follow_ups["time_first"].match(question):
+        return topic_of(question[time.end() :])
     simple = simplify(question)
     words = [word for word in segment(question) if word.text.strip()]
     cut, stative, adjunct = (CHINESE.follow_ups[name] for name in ("cut", "stative", "adjunct"))

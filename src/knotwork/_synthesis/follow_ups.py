@@ -43,8 +43,8 @@ LONGEST_FOLLOW_UP = 400
 _FEW_WORDS, _FEW_CHARACTERS, _FEW_ASKED = 7, 16, 4
 _MOST_READINGS = 6
 _MOST_TOPICS = 3
-_STEP = 0.25
-"""How much more support a reading needs than the likelier one before it."""
+_CHANGE, _STEP = 0.35, 0.05
+"""How much more support any reading needs than the likeliest, and than the one before it."""
 
 
 class RewrittenQuestion(NamedTuple):
@@ -81,7 +81,10 @@ def rewrite_follow_up(
     said = [turn for turn in turns if turn.question or turn.answer]
     readings = list(dict.fromkeys(_read(follow_up, said)))[:_MOST_READINGS]
     if len(readings) > 1 and support is not None:
-        values = [v - _STEP * place for place, v in enumerate(support(readings))]
+        values = [
+            value - _STEP * place - (_CHANGE if place else 0.0)
+            for place, value in enumerate(support(readings))
+        ]
         readings = [readings[values.index(max(values))]]
     return RewrittenQuestion(readings[0] if readings else question, note)
 
@@ -210,6 +213,8 @@ class _FollowUp:
 
 
 _PREPOSITIONS = word_set("en", "prepositions")
+_PLACES = frozenset({"PLACE", "ORGANIZATION"})
+_AT = frozenset({"in", "at", "near", "from", "to", "on"})
 _AROUND = _PREPOSITIONS - {"of", "to", "for", "about"}
 _DEFINING = _PREPOSITIONS | {"that", "which", "who"}
 
@@ -249,7 +254,12 @@ def _fill_in(
     """Yield a question with what it points at."""
     pointer = follow_up.pointer
     assert pointer is not None, "that is how it leans"
+    needs_owner = pointer.kind == "place" or follow_up.words["owned"].search(follow_up.simple)
+    if needs_owner and last is not None and last.amount and pointer.kind in _ORDERS:
+        yield follow_up.text  # nobody opens a rent
     for text in _antecedents(pointer, turns):
+        if needs_owner and last is not None and last.amount and last.amount in text:
+            continue
         filled = _FollowUp(_put(follow_up.text, pointer, text), follow_up.names)
         if filled.leaning is _Leaning.PART and last is not None:
             yield from _change_part(filled, last)
@@ -440,6 +450,11 @@ def _times(text: str) -> list[tuple[int, int]]:
     return [(amount.span.start, amount.span.end) for amount in found]
 
 
+def _is_time(text: str) -> bool:
+    """Return True for a text that is a time alone, as "2021" or 2021年."""
+    return any(text[start:end] == text for start, end in _times(text))
+
+
 def _slots(text: str, last: ConversationTurn) -> list[Phrase]:
     """Return the parts of a question that another thing may replace."""
     has_topic = bool(last.topic) and last.topic in text
@@ -550,7 +565,8 @@ class ConversationTurn:
     """A question that stands alone, its answer, and the names in each.
 
     ``answer_names`` are those that the question does not have, ``items`` what the turn lists, in
-    order. A statement of the user is the answer to an empty question.
+    order, and ``telling`` is the sentence of the answer that answers best. A statement of the user
+    is the answer to an empty question.
     """
 
     question: str
@@ -558,6 +574,7 @@ class ConversationTurn:
     names: tuple[SpokenName, ...] = ()
     answer_names: tuple[SpokenName, ...] = ()
     items: tuple[str, ...] = ()
+    telling: str = ""
 
     @cached_property
     def topic(self) -> str:
@@ -568,6 +585,15 @@ class ConversationTurn:
         return topic if colon and len(topic.split()) <= _LONGEST_TOPIC else ""
 
     @cached_property
+    def amount(self) -> str:
+        """What a question measures without saying of what, as "the rent" in 2020; or ""."""
+        asked = _words_of(self.question)["asked"].match(simplify(self.question))
+        things = [p for p in noun_phrases(self.question) if not _is_time(p.text)]
+        if asked is None or self.names or len(things) != 1 or not reading_of(self.telling).amounts:
+            return ""
+        return things[0].text
+
+    @cached_property
     def asked_noun(self) -> str:
         """The noun behind "which" or "how many"; empty if there is none."""
         phrases = noun_phrases(self.question)
@@ -575,6 +601,8 @@ class ConversationTurn:
             asked = CHINESE.follow_ups["asked"].match(simplify(self.question))
             start = asked.start("rest") if asked else -1
             noun = next((p.text for p in phrases if start <= p.start <= start + 1), "")
+            if asked and not noun and asked["wh"].endswith(("家", "个")):
+                noun = segment(asked["rest"])[0].text if asked["rest"] else ""
             words = dropwhile(lambda word: word.tag[0] in "mqx", segment(noun))
             return "".join(word.text for word in words)
         return next((phrase.text for phrase in phrases if phrase.asked), "")
@@ -588,7 +616,9 @@ class ConversationTurn:
         if reading_of(self.question).asks_who:
             other = self.told_names
             persons = [name for name in other if _may_be_person(name)]
-            return next((name.name for name in (*persons, *other)), "")
+            persons.sort(key=lambda name: name.name not in self.telling)
+            firms = (name for name in other if name.type == "ORGANIZATION")
+            return next((name.name for name in (*persons, *firms)), "")
         asked = self.asked_noun
         if things := self.asked_things:
             return things[0]
@@ -606,7 +636,7 @@ class ConversationTurn:
         Asked for a package, they are "the mail-server package"; a name may also stand just where
         the question asks.
         """
-        asked, said = self.asked_noun, _best_sentence(self.question, self.answer)
+        asked, said = self.asked_noun, self.telling
         if not asked or _words_of(self.question)["quantity"].search(asked):
             return []
         found = [p.text for p in noun_phrases(said) if _names_one(p, asked)]
@@ -659,18 +689,21 @@ def read_turn(question: str, answer: str, names: NameReader) -> ConversationTurn
     """
     question = " ".join(question.split())[:QUESTION_CHARACTERS]
     plain = _CITATION_MARK.sub("", answer[:ANSWER_CHARACTERS])
-    said = "" if plain.strip().startswith(_NO_ANSWERS) else " ".join(plain.split())
+    bare = _BOLD.sub(r"\1", plain)
+    said = "" if bare.strip().startswith(_NO_ANSWERS) else " ".join(bare.split())
     asked = tuple(names(question)) or _asked_person(question)
     forms = {normal_form(name.name) for name in asked}
-    best = _best_sentence(question, plain) if said else ""
-    told = [name for text in (best, said) if text for name in names(text)]
+    best = _best_part(question, _BOLD.findall(plain) or _SENTENCE_END.split(bare)) if said else ""
+    clause = _best_part(question, _CLAUSE_END.split(best))
+    told = sorted(names(best), key=lambda name: name.name not in clause) if best else []
+    told += names(said) if said else []
     found: dict[str, SpokenName] = {}
     for name in told:
         if (form := normal_form(name.name)) not in forms:
             found.setdefault(form, name)
     new = list(found.values())
-    items = _find_items(question, plain if said else "", new)
-    return ConversationTurn(question, said, asked, tuple(new[:ANSWER_NAMES]), items)
+    items = _find_items(question, bare if said else "", new)
+    return ConversationTurn(question, said, asked, tuple(new[:ANSWER_NAMES]), items, best)
 
 
 def _asked_person(question: str) -> tuple[SpokenName, ...]:
@@ -684,11 +717,14 @@ _CHOICE = re.compile(r"\s+or\s+|\s*还是\s*")
 _BOLD = re.compile(r"\*\*(.+?)\*\*", re.DOTALL)
 
 
-def _best_sentence(question: str, answer: str) -> str:
-    """Return the sentence of an answer that has most words of its question, of those in bold."""
-    marked = _BOLD.findall(answer) or re.split(r"(?<=[.!?])\s+|(?<=[。！？])|\n+", answer)
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n+")
+_CLAUSE_END = re.compile(r"[,;]\s|[，；]")
+
+
+def _best_part(question: str, parts: Iterable[str]) -> str:
+    """Return the part of an answer that has most words of its question."""
     asked = set(content_terms(question))
-    return max(marked, key=lambda text: len(asked & set(content_terms(text))))
+    return max(parts, key=lambda text: len(asked & set(content_terms(text))))
 
 
 def _find_items(question: str, answer: str, names: Sequence[SpokenName]) -> tuple[str, ...]:
@@ -732,7 +768,7 @@ def _names_one(phrase: Phrase, kind: str) -> bool:
     """Return True for "the mail-server package" or "the package mail-server" of kind "package"."""
     text = phrase.text.removeprefix(_determiner(phrase.text)).strip()
     left = (text.removesuffix(kind) if text.endswith(kind) else text.removeprefix(kind)).strip()
-    if left in ("", text):
+    if left in ("", text) or left.isdigit():
         return False
     if HAN_CHARACTER.search(left):
         return segment(left)[0].tag[:1] in "ne" and "的" not in left
@@ -751,7 +787,7 @@ _CAPITALS = re.compile(
 )
 _SENTENCE_START = re.compile(r"(?:^|[.!?:;…]|\n)\W*$")
 _LOOK_BACK = 20
-_POSSESSIVE = re.compile(r"['’]s?$")
+_NAME_END = re.compile(r"['’]s?$|\s*\([^)]*$")
 _NUMBER_MARK = re.compile(r"\[M?\d+\]")
 _OPENING_WORDS = (
     "what who whom whose when where which why how is are was were do does did can could will would"
@@ -788,7 +824,7 @@ def capital_names(text: str) -> list[SpokenName]:
         while words and words[0].lower() in _NO_NAMES:
             start += len(words[0]) + 1
             words = words[1:]
-        name = _POSSESSIVE.sub("", " ".join(words))
+        name = _NAME_END.sub("", " ".join(words))
         before = bare[max(start - _LOOK_BACK, 0) : start]
         is_word = len(words) == 1 and _SENTENCE_START.search(before)
         if name and (name[0] == "《" or not is_word):
@@ -803,7 +839,7 @@ def index_names(store: Store) -> NameReader:
     def read(text: str) -> list[SpokenName]:
         question = read_question(text, store=store)
         known = [
-            SpokenName(_POSSESSIVE.sub("", text[start:end]), link.entity.type, start)
+            SpokenName(_NAME_END.sub("", text[start:end]), link.entity.type, start)
             for link in question.links
             for start, end in (link.span,)
             if link.trust == 1.0
@@ -909,6 +945,7 @@ def _antecedents(pronoun: Pronoun, turns: Sequence[ConversationTurn]) -> Iterato
         yield from _find_item(noun, turns)
     elif kind == "person":
         yield from _find_persons(turns)
+        yield from (turn.told_together for turn in turns[-1:] if turn.told_together)
     elif kind == "which" and turns:
         items, asked = turns[-1].items, turns[-1].asked_noun
         if asked:
@@ -966,12 +1003,18 @@ def _referents(kind: str, turn: ConversationTurn, others: Collection[str] = ()) 
     It stands for none of the ``others``.
     """
     is_chinese, asked = HAN_CHARACTER.search(turn.question) is not None, turn.asked_name
-    own = [name.name for name in turn.names if name.name not in others]
-    told = [name.name for name in turn.answer_names if name.name not in others]
+    own = [n.name for n in turn.names if n.name not in others and not _is_time(n.name)]
+    told = [n.name for n in turn.answer_names if n.name not in others and not _is_time(n.name)]
     typed = {n.name for n in (*turn.names, *turn.answer_names) if n.type == "PLACE"}
     places = typed if kind not in ("topic", "place") else set[str]()
     phrases = noun_phrases(turn.question) if is_chinese else _things(turn.question)
-    things = [p for p in phrases if not any(other in p.text for other in others)]
+    things = [
+        p
+        for p in phrases
+        if not any(other in p.text for other in others) and not _is_time(p.text)
+    ]
+    if kind == "thing" and not is_chinese:
+        things = [thing for thing in things if not _is_plural(thing)]
     if kind == "any":
         things.sort(key=lambda thing: (not _is_plural(thing), thing.start))
     if asked in others or (turn.asked_noun.endswith("s") and len(turn.answer_names) > 1):
@@ -989,10 +1032,19 @@ def _referents(kind: str, turn: ConversationTurn, others: Collection[str] = ()) 
         "name": (name for name in own if name not in places),
         "phrase": (p.text for p in things if p.text not in places),
         "place": (name for name in (*own, *told) if name in places),
-        "told": told,
+        "told": [name for name in told if kind != "place" or _holds(name, turn)],
     }
     order = (role for role in _ORDERS[kind].split() if not (is_chinese and role in _ENGLISH))
     yield from dict.fromkeys(filter(None, chain.from_iterable(map(roles.__getitem__, order))))
+
+
+def _holds(name: str, turn: ConversationTurn) -> bool:
+    """Return True if somebody can be "there": a place, a firm, or what an answer says to be "in"."""
+    words = _words_of(name)
+    is_kind = any(words[kind].search(name) for kind in ("place", "organization"))
+    types = {n.type for n in turn.answer_names if n.name == name}
+    before = turn.answer[: max(turn.answer.find(name), 0)].lower().split()[-1:]
+    return is_kind or not types.isdisjoint(_PLACES) or not _AT.isdisjoint(before)
 
 
 def _named_by(noun: str, turn: ConversationTurn) -> Iterator[str]:
