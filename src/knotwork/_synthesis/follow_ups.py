@@ -1060,7 +1060,7 @@ def _named_by(noun: str, turn: ConversationTurn) -> Iterator[str]:
 
 def _may_be_person(name: SpokenName) -> bool:
     text, words = name.name, _words_of(name.name)
-    is_word = text.isascii() and text.islower() and " " not in text
+    is_word = text.isascii() and (text.islower() or text.isupper()) and " " not in text
     is_other = is_word or words["organization"].search(text) or words["place"].search(text)
     return name.type not in _NO_PERSONS and (name.type != "" or not is_other)
 
@@ -1099,7 +1099,7 @@ def index_support(store: Store) -> Support:
         shared, index = set.intersection(*asked), store.texts("chunk")
         held = index.document_frequencies(set().union(*asked))
         rarity = {term: float(np.log(index.count() / held[term])) for term in held}
-        most = sum(rarity.get(term, 0.0) for term in shared)
+        most = max(sum(rarity.get(term, 0.0) for term in shared), float(np.log(index.count() + 1)))
         found: list[float] = []
         for text, wanted in zip(readings, asked, strict=True):
             known = sorted(wanted & held.keys())
@@ -1110,7 +1110,7 @@ def index_support(store: Store) -> Support:
             rarest = (has * is_own * weights).max(axis=1, initial=0.0)
             lacking = (~has * is_own) @ weights
             value = (has * ~is_own) @ weights + rarest - lacking - np.log(index.count())
-            found.append(max(float(value.max(initial=0.0)), 0.0) / max(most, 1.0))
+            found.append(float(value.max(initial=0.0)) / most)
         return found
 
     return values
