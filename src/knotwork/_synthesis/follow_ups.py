@@ -21,7 +21,7 @@ import numpy as np
 
 from knotwork._inference.chat import ChatModel, ChatReply, complete_checked, require_whole
 from knotwork._inference.prompt_material import escape_passage, restore
-from knotwork._questions.languages import CHINESE, ENGLISH, Words
+from knotwork._questions.languages import CHINESE, ENGLISH, HAN_NUMBER, Words
 from knotwork._questions.phrases import Phrase, noun_phrases, topic_of
 from knotwork._questions.reading import reading_of
 from knotwork._retrieval.question import read_question
@@ -273,7 +273,7 @@ def _put_topic(follow_up: _FollowUp, last: ConversationTurn) -> Iterator[str]:
     """Yield a question behind the topics of the last turn, and as it is."""
     topics = [topic for topic in _referents("topic", last) if topic not in follow_up.rest]
     asks_which = follow_up.is_chinese and follow_up.words["which_one"].search(follow_up.simple)
-    ends = asks_which is not None and asks_which and asks_which.end() == len(follow_up.simple)
+    ends = bool(asks_which) and asks_which.end() == len(follow_up.simple)
     rest = _spaced(follow_up.rest, last.asked_noun) if ends else follow_up.rest
     for topic in topics[:_MOST_TOPICS]:
         yield _closed(_behind(topic, rest), follow_up)
@@ -377,7 +377,7 @@ def _that_much(wh: str) -> str:
     """Return what a Chinese question asks for as something known: 这么久 for 多久."""
     found = CHINESE.follow_ups["known"].match(wh)
     known = "这个" if found and found["which"] else f"这么{found['how'] or '多'}" if found else ""
-    return f"{found['by']}{known}" if found else wh if wh[:1] == "几" else ""
+    return f"{found['by']}{known}" if found else wh if "几" in wh else ""
 
 
 def _asks_of_deed(wh: str, last: ConversationTurn) -> bool:
@@ -589,9 +589,9 @@ class ConversationTurn:
         """What a question measures without saying of what, as "the rent" in 2020; or ""."""
         asked = _words_of(self.question)["asked"].match(simplify(self.question))
         things = [p for p in noun_phrases(self.question) if not _is_time(p.text)]
-        if asked is None or self.names or len(things) != 1 or not reading_of(self.telling).amounts:
-            return ""
-        return things[0].text
+        tells = bool(reading_of(self.telling).amounts) or re.search(HAN_NUMBER, self.telling)
+        is_measured = asked is not None and not self.names and len(things) == 1 and tells
+        return things[0].text if is_measured else ""
 
     @cached_property
     def asked_noun(self) -> str:
@@ -664,10 +664,26 @@ class ConversationTurn:
     def told_together(self) -> str:
         """The things that the answer names in one breath, as "Tern and Petrel"; or ""."""
         is_chinese = HAN_CHARACTER.search(self.question) is not None
-        told = {name.name for name in self.told_names}
-        items = [i for i in self.items if i in told or (is_chinese and _class_of(i, set()) == "name")]
-        alike = len(items) > 1 and len(items) == len(self.items) <= _MOST_TOGETHER
-        return (" 和 " if is_chinese else " and ").join(items) if alike else ""
+        said = {name.name: self.telling.find(name.name) for name in self.told_names}
+        if is_chinese:
+            items = (item for item in self.items if _class_of(item, set()) == "name")
+            said |= {item: self.telling.find(item) for item in items}
+        told = sorted((name for name in said if said[name] >= 0), key=lambda name: said[name])
+        joint = _words_of(self.question)["items"]
+        run = told[:1]
+        for name in told[1:]:
+            between = self.telling[said[run[-1]] + len(run[-1]) : said[name]]
+            if joint.fullmatch(between):
+                run.append(name)
+            elif len(run) == 1:
+                run = [name]
+        if not 1 < len(run) <= _MOST_TOGETHER:
+            return ""
+        return (
+            _spaced(*chain(*((name, "和") for name in run[:-1])), run[-1])
+            if is_chinese
+            else (f"{', '.join(run[:-1])} and {run[-1]}")
+        )
 
     @property
     def told_names(self) -> list[SpokenName]:
@@ -992,8 +1008,8 @@ _ORDERS = {
 }
 """What a pronoun of a kind stands for, or what a turn is about, the likeliest first.
 
-That is what a question asks for, what the answer names together, its topic, one thing in it, a thing with a name, a name, a phrase,
-a place, and a name of the answer.
+That is what the answer names together, what a question asks for, its topic, one thing in it, a
+thing with a name, a name, a phrase, a place, and a name of the answer.
 """
 
 
@@ -1009,9 +1025,7 @@ def _referents(kind: str, turn: ConversationTurn, others: Collection[str] = ()) 
     places = typed if kind not in ("topic", "place") else set[str]()
     phrases = noun_phrases(turn.question) if is_chinese else _things(turn.question)
     things = [
-        p
-        for p in phrases
-        if not any(other in p.text for other in others) and not _is_time(p.text)
+        p for p in phrases if not any(other in p.text for other in others) and not _is_time(p.text)
     ]
     if kind == "thing" and not is_chinese:
         things = [thing for thing in things if not _is_plural(thing)]
@@ -1039,7 +1053,7 @@ def _referents(kind: str, turn: ConversationTurn, others: Collection[str] = ()) 
 
 
 def _holds(name: str, turn: ConversationTurn) -> bool:
-    """Return True if somebody can be "there": a place, a firm, or what an answer says to be "in"."""
+    """Return True if one can be "there": a place, a firm, or what an answer has behind "in"."""
     words = _words_of(name)
     is_kind = any(words[kind].search(name) for kind in ("place", "organization"))
     types = {n.type for n in turn.answer_names if n.name == name}
@@ -1099,7 +1113,8 @@ def index_support(store: Store) -> Support:
         shared, index = set.intersection(*asked), store.texts("chunk")
         held = index.document_frequencies(set().union(*asked))
         rarity = {term: float(np.log(index.count() / held[term])) for term in held}
-        most = max(sum(rarity.get(term, 0.0) for term in shared), float(np.log(index.count() + 1)))
+        chance = float(np.log(index.count() + 1))
+        most = max(sum(rarity.get(term, 0.0) for term in shared), chance)
         found: list[float] = []
         for text, wanted in zip(readings, asked, strict=True):
             known = sorted(wanted & held.keys())
@@ -1109,7 +1124,7 @@ def index_support(store: Store) -> Support:
             has = index.occurrences(ids, known) > 0
             rarest = (has * is_own * weights).max(axis=1, initial=0.0)
             lacking = (~has * is_own) @ weights
-            value = (has * ~is_own) @ weights + rarest - lacking - np.log(index.count())
+            value = (has * ~is_own) @ weights + rarest - lacking - chance
             found.append(float(value.max(initial=0.0)) / most)
         return found
 
