@@ -134,10 +134,45 @@ def test_a_pronoun_refers_to_the_last_answer_or_subject(before, answer, question
         ("NFS 默认用哪个端口？", "2049。", "portmapper 呢？", "portmapper 默认用哪个端口？"),
         ("Ann Lee是谁？", "一位船长。", "在哪里？", "Ann Lee 在哪里？"),
         ("林牧河是谁？", "《银灯》的作者。", "他在哪里工作？", "林牧河在哪里工作？"),
+        ("票据要在几天内提交？", "十五天。", "为什么？", "为什么票据要在几天内提交？"),
     ],
 )
 def test_a_part_of_the_last_question_changes(before, answer, question, expected):
     assert ask_after([(before, answer)], question).text == expected
+
+
+@pytest.mark.parametrize(
+    ("before", "answer", "question", "expected"),
+    [
+        # Nobody opens, founds or works in an amount: it stays open of what that is.
+        ("What was the rent in 2021?", "It was 950 crowns.", "Who opened it?", "Who opened it?"),
+        (
+            "What was the rent in 2021?",
+            "It was 950 crowns.",
+            "Who pays it?",
+            "Who pays the rent in",
+        ),
+        ("2021年房租是多少？", "房租是八千元。", "它是谁创办的？", "它是谁创办的？"),
+        ("2021年房租是多少？", "房租是八千元。", "它由谁支付？", "房租由谁支付？"),
+        # "They" are what is told together.
+        (
+            "Who runs it?",
+            "**Ann Lee and Ben Cole** do.",
+            "Are they old?",
+            "Are Ann Lee and Ben Cole",
+        ),
+        ("问世前用什么？", "**用 Telnet 与 RSH**。", "它们安全吗？", "Telnet 和 RSH 安全吗？"),
+        # "It" is what was asked for, where a long answer has it.
+        (
+            "系统用哪个软件包发送邮件？",
+            "系统用 post-mail 软件包，由 Linden 公司维护，在 Oslo 开发，也支持 IMAP。",
+            "它安全吗？",
+            "post-mail 软件包安全吗？",
+        ),
+    ],
+)
+def test_what_is_pointed_at_fits_the_question(before, answer, question, expected):
+    assert ask_after([(before, answer)], question).text.startswith(expected)
 
 
 def test_a_longer_conversation_is_followed():

@@ -71,10 +71,12 @@ def topic_of(question: str) -> str:
     They are 海外出差 in 海外出差由谁审批？ Of 浮标的高度, only the thing is returned. "" if the
     question begins with what it asks.
     """
+    if time := CHINESE.follow_ups["time_first"].match(question):
+        return topic_of(question[time.end() :])
     simple = simplify(question)
-    words = segment(question)
-    cut = CHINESE.follow_ups["cut"]
-    end, has_noun, owner_end = 0, False, 0
+    words = [word for word in segment(question) if word.text.strip()]
+    cut, stative, adjunct = (CHINESE.follow_ups[name] for name in ("cut", "stative", "adjunct"))
+    end, has_noun, owner_end, thing_end = 0, False, 0, 0
     for word, following in zip(words, [*words[1:], None], strict=True):
         rest = simple[word.start :]
         is_verb = word.tag[0] == "v" and word.tag != "vn"
@@ -82,10 +84,14 @@ def topic_of(question: str) -> str:
             following.tag in ("p", "d") or following.simplified[0] in "每各"
         )
         is_over = (is_verb and not goes_on) or word.tag == "p" or word.text in "，,；;：:。？?"
-        if word.text.strip() and (cut.match(rest) or (has_noun and is_over)):
+        if cut.match(rest) or (has_noun and is_over):
+            is_deed = word.tag[0] in "vr" and not stative.match(word.simplified)
+            if is_deed and not adjunct.match(rest):
+                end = thing_end or end  # "automatically" in what it does is no part of a thing
             break
         is_noun = _NOUN.match(word.tag) is not None
         has_noun |= is_noun
+        thing_end = word.end if is_noun and word.tag != "vn" else thing_end
         if is_noun and following is not None and following.text == "的":
             owner_end = word.end
         end = word.end
@@ -189,7 +195,7 @@ def _chinese_phrases(question: str) -> Iterator[Phrase]:
     run: list[HanWord] = []
     for word in [*words, HanWord("", "w", len(question), len(question), "")]:
         is_joint = bool(run) and (word.simplified == "的" or not word.text.strip())
-        asks = CHINESE.follow_ups["full"].match(word.simplified) is not None
+        asks = word.simplified == "时" or CHINESE.follow_ups["full"].match(word.simplified)
         if word.text and not asks and (_NOUN.match(word.tag) or is_joint):
             run.append(word)
             continue

@@ -14,14 +14,14 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property, lru_cache
-from itertools import chain
+from itertools import chain, dropwhile
 from typing import NamedTuple
 
 import numpy as np
 
 from knotwork._inference.chat import ChatModel, ChatReply, complete_checked, require_whole
 from knotwork._inference.prompt_material import escape_passage, restore
-from knotwork._questions.languages import CHINESE, ENGLISH, Words
+from knotwork._questions.languages import CHINESE, ENGLISH, HAN_NUMBER, Words
 from knotwork._questions.phrases import Phrase, noun_phrases, topic_of
 from knotwork._questions.reading import reading_of
 from knotwork._retrieval.question import read_question
@@ -43,8 +43,8 @@ LONGEST_FOLLOW_UP = 400
 _FEW_WORDS, _FEW_CHARACTERS, _FEW_ASKED = 7, 16, 4
 _MOST_READINGS = 6
 _MOST_TOPICS = 3
-_STEP = 0.05
-"""How much more support a reading needs than the likelier one before it."""
+_CHANGE, _STEP = 0.35, 0.05
+"""How much more support any reading needs than the likeliest, and than the one before it."""
 
 
 class RewrittenQuestion(NamedTuple):
@@ -81,7 +81,10 @@ def rewrite_follow_up(
     said = [turn for turn in turns if turn.question or turn.answer]
     readings = list(dict.fromkeys(_read(follow_up, said)))[:_MOST_READINGS]
     if len(readings) > 1 and support is not None:
-        values = [support(text) - _STEP * place for place, text in enumerate(readings)]
+        values = [
+            value - _STEP * place - (_CHANGE if place else 0.0)
+            for place, value in enumerate(support(readings))
+        ]
         readings = [readings[values.index(max(values))]]
     return RewrittenQuestion(readings[0] if readings else question, note)
 
@@ -210,6 +213,8 @@ class _FollowUp:
 
 
 _PREPOSITIONS = word_set("en", "prepositions")
+_PLACES = frozenset({"PLACE", "ORGANIZATION"})
+_AT = frozenset({"in", "at", "near", "from", "to", "on"})
 _AROUND = _PREPOSITIONS - {"of", "to", "for", "about"}
 _DEFINING = _PREPOSITIONS | {"that", "which", "who"}
 
@@ -249,7 +254,12 @@ def _fill_in(
     """Yield a question with what it points at."""
     pointer = follow_up.pointer
     assert pointer is not None, "that is how it leans"
+    needs_owner = pointer.kind == "place" or follow_up.words["owned"].search(follow_up.simple)
+    if needs_owner and last is not None and last.amount and pointer.kind in _ORDERS:
+        yield follow_up.text  # nobody opens a rent
     for text in _antecedents(pointer, turns):
+        if needs_owner and last is not None and last.amount and last.amount in text:
+            continue
         filled = _FollowUp(_put(follow_up.text, pointer, text), follow_up.names)
         if filled.leaning is _Leaning.PART and last is not None:
             yield from _change_part(filled, last)
@@ -262,15 +272,28 @@ def _fill_in(
 def _put_topic(follow_up: _FollowUp, last: ConversationTurn) -> Iterator[str]:
     """Yield a question behind the topics of the last turn, and as it is."""
     topics = [topic for topic in _referents("topic", last) if topic not in follow_up.rest]
+    asks_which = follow_up.is_chinese and follow_up.words["which_one"].search(follow_up.simple)
+    ends = bool(asks_which) and asks_which.end() == len(follow_up.simple)
+    rest = _spaced(follow_up.rest, last.asked_noun) if ends else follow_up.rest
     for topic in topics[:_MOST_TOPICS]:
-        yield _closed(_behind(topic, follow_up.rest), follow_up)
+        yield _closed(_behind(topic, rest), follow_up)
     if topics and not follow_up.form and not follow_up.opens:
         yield follow_up.text
 
 
 def _behind(topic: str, text: str) -> str:
     is_chinese = HAN_CHARACTER.search(text) is not None
-    return f"{topic}{': ' if not is_chinese else ' ' if topic[-1:].isascii() else ''}{text}"
+    return _spaced(topic, text) if is_chinese else f"{topic}: {text}"
+
+
+def _spaced(*parts: str) -> str:
+    """Return parts of a Chinese text as one, with a space between Latin and Chinese letters."""
+    joined = ""
+    for part in filter(None, parts):
+        ends = (joined[-1:], part[0])
+        is_seam = all(end.isalnum() for end in ends) and ends[0].isascii() != ends[1].isascii()
+        joined += f" {part}" if is_seam else part
+    return joined
 
 
 def _closed(text: str, like: _FollowUp) -> str:
@@ -296,7 +319,7 @@ def _ask_again(follow_up: _FollowUp, last: ConversationTurn) -> Iterator[str]:
     if not is_bare or _asks_of_deed(asks["wh"], last):
         ask = _ask_chinese if follow_up.is_chinese else _ask_english
         yield _closed(ask(asks["wh"], text, asked, last.asked_name), follow_up)
-    if is_bare:
+    if is_bare and not words["why"].search(asks["wh"]):
         yield from _put_topic(follow_up, last)
 
 
@@ -346,8 +369,15 @@ def _ask_chinese(wh: str, text: str, asked: re.Match[str] | None, name: str) -> 
     if not is_why and not (name and words["argument"].search(asked["wh"])):
         return f"{before}{wh}{rest}"
     by = asked["wh"][:1] if name and asked["wh"][:1] in "由被在" else ""
-    stated = f"{before}{by}{name}{rest}"
+    stated = _spaced(before, f"{by}{name}" if name else _that_much(asked["wh"]), rest)
     return f"{wh}{stated}" if is_why else f"{stated}是{wh.lstrip('是')}"
+
+
+def _that_much(wh: str) -> str:
+    """Return what a Chinese question asks for as something known: 这么久 for 多久."""
+    found = CHINESE.follow_ups["known"].match(wh)
+    known = "这个" if found and found["which"] else f"这么{found['how'] or '多'}" if found else ""
+    return f"{found['by']}{known}" if found else wh if "几" in wh else ""
 
 
 def _asks_of_deed(wh: str, last: ConversationTurn) -> bool:
@@ -418,6 +448,11 @@ def _times(text: str) -> list[tuple[int, int]]:
     """Return the places of the times of a text."""
     found = [a for a in reading_of(text).amounts if a.is_marked_time or a.first]
     return [(amount.span.start, amount.span.end) for amount in found]
+
+
+def _is_time(text: str) -> bool:
+    """Return True for a text that is a time alone, as "2021" or 2021年."""
+    return any(text[start:end] == text for start, end in _times(text))
 
 
 def _slots(text: str, last: ConversationTurn) -> list[Phrase]:
@@ -511,6 +546,8 @@ _SHORT_ANSWER = 150
 """Characters of an answer that hardly says more than what is asked for."""
 _FEW_TIMES = 4
 """How much longer an answer may be than the name that is all that it says."""
+_MOST_TOGETHER = 4
+"""Things that "they" stand for by their names."""
 _LONGEST_TOPIC = 8
 """Words before a colon that are the topic of a question."""
 _CITATION_MARK = re.compile(r"\s*\[M?\d+\](?:\([^)]*\))?")
@@ -528,7 +565,8 @@ class ConversationTurn:
     """A question that stands alone, its answer, and the names in each.
 
     ``answer_names`` are those that the question does not have, ``items`` what the turn lists, in
-    order. A statement of the user is the answer to an empty question.
+    order, and ``telling`` is the sentence of the answer that answers best. A statement of the user
+    is the answer to an empty question.
     """
 
     question: str
@@ -536,6 +574,7 @@ class ConversationTurn:
     names: tuple[SpokenName, ...] = ()
     answer_names: tuple[SpokenName, ...] = ()
     items: tuple[str, ...] = ()
+    telling: str = ""
 
     @cached_property
     def topic(self) -> str:
@@ -546,31 +585,72 @@ class ConversationTurn:
         return topic if colon and len(topic.split()) <= _LONGEST_TOPIC else ""
 
     @cached_property
+    def amount(self) -> str:
+        """What a question measures without saying of what, as "the rent" in 2020; or ""."""
+        asked = _words_of(self.question)["asked"].match(simplify(self.question))
+        things = [p for p in noun_phrases(self.question) if not _is_time(p.text)]
+        tells = bool(reading_of(self.telling).amounts) or re.search(HAN_NUMBER, self.telling)
+        is_measured = asked is not None and not self.names and len(things) == 1 and tells
+        return things[0].text if is_measured else ""
+
+    @cached_property
     def asked_noun(self) -> str:
         """The noun behind "which" or "how many"; empty if there is none."""
         phrases = noun_phrases(self.question)
         if HAN_CHARACTER.search(self.question):
             asked = CHINESE.follow_ups["asked"].match(simplify(self.question))
             start = asked.start("rest") if asked else -1
-            return next((p.text for p in phrases if start <= p.start <= start + 1), "")
+            noun = next((p.text for p in phrases if start <= p.start <= start + 1), "")
+            if asked and not noun and asked["wh"].endswith(("家", "个")):
+                noun = segment(asked["rest"])[0].text if asked["rest"] else ""
+            words = dropwhile(lambda word: word.tag[0] in "mqx", segment(noun))
+            return "".join(word.text for word in words)
         return next((phrase.text for phrase in phrases if phrase.asked), "")
 
     @cached_property
     def asked_name(self) -> str:
         """The name in the answer that the question asks for, "" if it asks for none."""
         words, found = _words_of(self.question), self.answer_names
-        if not words["argument"].search(self.question) or not found or self._defines():
+        if not words["argument"].search(self.question) or self._defines():
             return ""
         if reading_of(self.question).asks_who:
             other = self.told_names
             persons = [name for name in other if _may_be_person(name)]
-            return next((name.name for name in (*persons, *other)), "")
+            persons.sort(key=lambda name: name.name not in self.telling)
+            firms = (name for name in other if name.type == "ORGANIZATION")
+            return next((name.name for name in (*persons, *firms)), "")
         asked = self.asked_noun
+        if things := self.asked_things:
+            return things[0]
         if words["organization"].search(asked) or words["place"].search(asked):
             return found[0].name
+        if len(found) != 1 or words["quantity"].search(self.question):
+            return ""
         longest = _SHORT_ANSWER if asked else _FEW_TIMES * len(found[0].name)
-        is_sure = len(found) == 1 and not words["quantity"].search(self.question)
-        return found[0].name if is_sure and len(self.answer) <= longest else ""
+        return found[0].name if len(self.answer) <= longest else ""
+
+    @cached_property
+    def asked_things(self) -> list[str]:
+        """The phrases of the answer that name a thing of the kind that the question asks for.
+
+        Asked for a package, they are "the mail-server package"; a name may also stand just where
+        the question asks.
+        """
+        asked, said = self.asked_noun, self.telling
+        if not asked or _words_of(self.question)["quantity"].search(asked):
+            return []
+        found = [p.text for p in noun_phrases(said) if _names_one(p, asked)]
+        return [text for text in found if text not in self.question] or self._put_in_place(said)
+
+    def _put_in_place(self, said: str) -> list[str]:
+        """Return the names that stand in a sentence where a Chinese question asks."""
+        asked = CHINESE.follow_ups["asked"].match(simplify(self.question))
+        if asked is None:
+            return []
+        before = [w.text for w in segment(asked["before"]) if w.tag[0] in "vp"][-1:]
+        bare = re.sub(r"[\s了]", "", said)
+        names = [name.name for name in self.answer_names if before]
+        return [name for name in names if f"{before[0]}{name}".replace(" ", "") in bare]
 
     @cached_property
     def persons(self) -> frozenset[str]:
@@ -579,6 +659,31 @@ class ConversationTurn:
         who = asked if reading_of(self.question).asks_who else set[str]()
         may_be = (n for n in (*self.names, *self.answer_names) if _may_be_person(n))
         return frozenset(n.name for n in may_be if n.type == "PERSON" or n.name in who)
+
+    @property
+    def told_together(self) -> str:
+        """The things that the answer names in one breath, as "Tern and Petrel"; or ""."""
+        is_chinese = HAN_CHARACTER.search(self.question) is not None
+        said = {name.name: self.telling.find(name.name) for name in self.told_names}
+        if is_chinese:
+            items = (item for item in self.items if _class_of(item, set()) == "name")
+            said |= {item: self.telling.find(item) for item in items}
+        told = sorted((name for name in said if said[name] >= 0), key=lambda name: said[name])
+        joint = _words_of(self.question)["items"]
+        run = told[:1]
+        for name in told[1:]:
+            between = self.telling[said[run[-1]] + len(run[-1]) : said[name]]
+            if joint.fullmatch(between):
+                run.append(name)
+            elif len(run) == 1:
+                run = [name]
+        if not 1 < len(run) <= _MOST_TOGETHER:
+            return ""
+        return (
+            _spaced(*chain(*((name, "和") for name in run[:-1])), run[-1])
+            if is_chinese
+            else (f"{', '.join(run[:-1])} and {run[-1]}")
+        )
 
     @property
     def told_names(self) -> list[SpokenName]:
@@ -600,18 +705,21 @@ def read_turn(question: str, answer: str, names: NameReader) -> ConversationTurn
     """
     question = " ".join(question.split())[:QUESTION_CHARACTERS]
     plain = _CITATION_MARK.sub("", answer[:ANSWER_CHARACTERS])
-    said = "" if plain.strip().startswith(_NO_ANSWERS) else " ".join(plain.split())
+    bare = _BOLD.sub(r"\1", plain)
+    said = "" if bare.strip().startswith(_NO_ANSWERS) else " ".join(bare.split())
     asked = tuple(names(question)) or _asked_person(question)
     forms = {normal_form(name.name) for name in asked}
-    best = _best_sentence(question, plain) if said else ""
-    told = [name for text in (best, said) if text for name in names(text)]
+    best = _best_part(question, _BOLD.findall(plain) or _SENTENCE_END.split(bare)) if said else ""
+    clause = _best_part(question, _CLAUSE_END.split(best))
+    told = sorted(names(best), key=lambda name: name.name not in clause) if best else []
+    told += names(said) if said else []
     found: dict[str, SpokenName] = {}
     for name in told:
         if (form := normal_form(name.name)) not in forms:
             found.setdefault(form, name)
     new = list(found.values())
-    items = _find_items(question, plain if said else "", new)
-    return ConversationTurn(question, said, asked, tuple(new[:ANSWER_NAMES]), items)
+    items = _find_items(question, bare if said else "", new)
+    return ConversationTurn(question, said, asked, tuple(new[:ANSWER_NAMES]), items, best)
 
 
 def _asked_person(question: str) -> tuple[SpokenName, ...]:
@@ -625,11 +733,14 @@ _CHOICE = re.compile(r"\s+or\s+|\s*还是\s*")
 _BOLD = re.compile(r"\*\*(.+?)\*\*", re.DOTALL)
 
 
-def _best_sentence(question: str, answer: str) -> str:
-    """Return the sentence of an answer that has most words of its question, of those in bold."""
-    marked = _BOLD.findall(answer) or re.split(r"(?<=[.!?])\s+|(?<=[。！？])|\n+", answer)
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n+")
+_CLAUSE_END = re.compile(r"[,;]\s|[，；]")
+
+
+def _best_part(question: str, parts: Iterable[str]) -> str:
+    """Return the part of an answer that has most words of its question."""
     asked = set(content_terms(question))
-    return max(marked, key=lambda text: len(asked & set(content_terms(text))))
+    return max(parts, key=lambda text: len(asked & set(content_terms(text))))
 
 
 def _find_items(question: str, answer: str, names: Sequence[SpokenName]) -> tuple[str, ...]:
@@ -669,6 +780,17 @@ def _joined(text: str) -> tuple[str, ...]:
     return ()
 
 
+def _names_one(phrase: Phrase, kind: str) -> bool:
+    """Return True for "the mail-server package" or "the package mail-server" of kind "package"."""
+    text = phrase.text.removeprefix(_determiner(phrase.text)).strip()
+    left = (text.removesuffix(kind) if text.endswith(kind) else text.removeprefix(kind)).strip()
+    if left in ("", text) or left.isdigit():
+        return False
+    if HAN_CHARACTER.search(left):
+        return segment(left)[0].tag[:1] in "ne" and "的" not in left
+    return _class_of(left, set(), in_chinese=HAN_CHARACTER.search(kind) is not None) == "name"
+
+
 def _is_short(item: str) -> bool:
     is_chinese = HAN_CHARACTER.search(item) is not None
     return (len(item) if is_chinese else len(item.split())) <= _LONGEST_ITEM
@@ -681,7 +803,7 @@ _CAPITALS = re.compile(
 )
 _SENTENCE_START = re.compile(r"(?:^|[.!?:;…]|\n)\W*$")
 _LOOK_BACK = 20
-_POSSESSIVE = re.compile(r"['’]s?$")
+_NAME_END = re.compile(r"['’]s?$|\s*\([^)]*$")
 _NUMBER_MARK = re.compile(r"\[M?\d+\]")
 _OPENING_WORDS = (
     "what who whom whose when where which why how is are was were do does did can could will would"
@@ -718,7 +840,7 @@ def capital_names(text: str) -> list[SpokenName]:
         while words and words[0].lower() in _NO_NAMES:
             start += len(words[0]) + 1
             words = words[1:]
-        name = _POSSESSIVE.sub("", " ".join(words))
+        name = _NAME_END.sub("", " ".join(words))
         before = bare[max(start - _LOOK_BACK, 0) : start]
         is_word = len(words) == 1 and _SENTENCE_START.search(before)
         if name and (name[0] == "《" or not is_word):
@@ -733,7 +855,7 @@ def index_names(store: Store) -> NameReader:
     def read(text: str) -> list[SpokenName]:
         question = read_question(text, store=store)
         known = [
-            SpokenName(_POSSESSIVE.sub("", text[start:end]), link.entity.type, start)
+            SpokenName(_NAME_END.sub("", text[start:end]), link.entity.type, start)
             for link in question.links
             for start, end in (link.span,)
             if link.trust == 1.0
@@ -821,7 +943,7 @@ def _put(text: str, pronoun: Pronoun, name: str) -> str:
     """Return a text with a name in the place of a pronoun."""
     before, after = text[: pronoun.start], text[pronoun.end :]
     if HAN_CHARACTER.search(text):
-        return f"{before}{name}{after}"
+        return _spaced(before, name, after)
     if pronoun.kind == "place":
         is_bare = re.search(r"\b(?:from|to|in|at|near|around)\s+$", before)
         there = "there " if ENGLISH.follow_ups["exists"].search(before) else ""
@@ -839,6 +961,7 @@ def _antecedents(pronoun: Pronoun, turns: Sequence[ConversationTurn]) -> Iterato
         yield from _find_item(noun, turns)
     elif kind == "person":
         yield from _find_persons(turns)
+        yield from (turn.told_together for turn in turns[-1:] if turn.told_together)
     elif kind == "which" and turns:
         items, asked = turns[-1].items, turns[-1].asked_noun
         if asked:
@@ -879,14 +1002,14 @@ _ENGLISH = frozenset(["whole", "one"])
 _ORDERS = {
     "thing": "asked topic one noun name phrase place told",
     "that": "asked topic one name phrase place told",
-    "any": "asked topic name phrase place told",
+    "any": "together asked topic name phrase place told",
     "place": "name told",
     "topic": "topic whole name phrase asked",
 }
 """What a pronoun of a kind stands for, or what a turn is about, the likeliest first.
 
-That is what a question asks for, its topic, one thing in it, a thing with a name, a name, a phrase,
-a place, and a name of the answer.
+That is what the answer names together, what a question asks for, its topic, one thing in it, a
+thing with a name, a name, a phrase, a place, and a name of the answer.
 """
 
 
@@ -896,12 +1019,16 @@ def _referents(kind: str, turn: ConversationTurn, others: Collection[str] = ()) 
     It stands for none of the ``others``.
     """
     is_chinese, asked = HAN_CHARACTER.search(turn.question) is not None, turn.asked_name
-    own = [name.name for name in turn.names if name.name not in others]
-    told = [name.name for name in turn.answer_names if name.name not in others]
+    own = [n.name for n in turn.names if n.name not in others and not _is_time(n.name)]
+    told = [n.name for n in turn.answer_names if n.name not in others and not _is_time(n.name)]
     typed = {n.name for n in (*turn.names, *turn.answer_names) if n.type == "PLACE"}
     places = typed if kind not in ("topic", "place") else set[str]()
     phrases = noun_phrases(turn.question) if is_chinese else _things(turn.question)
-    things = [p for p in phrases if not any(other in p.text for other in others)]
+    things = [
+        p for p in phrases if not any(other in p.text for other in others) and not _is_time(p.text)
+    ]
+    if kind == "thing" and not is_chinese:
+        things = [thing for thing in things if not _is_plural(thing)]
     if kind == "any":
         things.sort(key=lambda thing: (not _is_plural(thing), thing.start))
     if asked in others or (turn.asked_noun.endswith("s") and len(turn.answer_names) > 1):
@@ -911,6 +1038,7 @@ def _referents(kind: str, turn: ConversationTurn, others: Collection[str] = ()) 
     one = (p for p in led if _is_specific(p) and not _is_plural(p) and "'s " not in p.text)
     roles: dict[str, Iterable[str]] = {
         "asked": [asked],
+        "together": [turn.told_together],
         "topic": [] if turn.topic in others else [turn.topic],
         "whole": (p.text for p in things if any(n != p.text and n in p.text for n in own)),
         "one": (p.text for p in one),
@@ -918,10 +1046,19 @@ def _referents(kind: str, turn: ConversationTurn, others: Collection[str] = ()) 
         "name": (name for name in own if name not in places),
         "phrase": (p.text for p in things if p.text not in places),
         "place": (name for name in (*own, *told) if name in places),
-        "told": told,
+        "told": [name for name in told if kind != "place" or _holds(name, turn)],
     }
     order = (role for role in _ORDERS[kind].split() if not (is_chinese and role in _ENGLISH))
     yield from dict.fromkeys(filter(None, chain.from_iterable(map(roles.__getitem__, order))))
+
+
+def _holds(name: str, turn: ConversationTurn) -> bool:
+    """Return True if one can be "there": a place, a firm, or what an answer has behind "in"."""
+    words = _words_of(name)
+    is_kind = any(words[kind].search(name) for kind in ("place", "organization"))
+    types = {n.type for n in turn.answer_names if n.name == name}
+    before = turn.answer[: max(turn.answer.find(name), 0)].lower().split()[-1:]
+    return is_kind or not types.isdisjoint(_PLACES) or not _AT.isdisjoint(before)
 
 
 def _named_by(noun: str, turn: ConversationTurn) -> Iterator[str]:
@@ -937,7 +1074,7 @@ def _named_by(noun: str, turn: ConversationTurn) -> Iterator[str]:
 
 def _may_be_person(name: SpokenName) -> bool:
     text, words = name.name, _words_of(name.name)
-    is_word = text.isascii() and text.islower() and " " not in text
+    is_word = text.isascii() and (text.islower() or text.isupper()) and " " not in text
     is_other = is_word or words["organization"].search(text) or words["place"].search(text)
     return name.type not in _NO_PERSONS and (name.type != "" or not is_other)
 
@@ -958,29 +1095,46 @@ def _find_item(place: str, turns: Sequence[ConversationTurn]) -> list[str]:
     return []
 
 
-Support = Callable[[str], float]
-"""Returns the share of the words of a question, weighted by their rarity, that one passage has."""
+Support = Callable[[Sequence[str]], Sequence[float]]
+"""Returns how well passages support each reading of a question, from 0 to 1."""
 
 _SUPPORTING = 20
 
 
 def index_support(store: Store) -> Support:
-    """Return how well the passages of an index support a reading of a question."""
+    """Return how well the passages of an index support the readings of a question.
 
-    def value(text: str) -> float:
-        asked = list(dict.fromkeys(content_terms(text)))
-        index = store.texts("chunk")
-        held = index.document_frequencies(asked)
-        known = [term for term in asked if term in held]
-        if not known:
-            return 1.0
-        items = max(index.count(), 1)
-        weights = np.array([np.log1p(items / held[term]) for term in known])
-        ids = [item.id for item in index.search(text, k=_SUPPORTING)]
-        covered = (index.occurrences(ids, known) > 0) @ weights if ids else np.zeros(1)
-        return float(covered.max(initial=0.0) / weights.sum())
+    A reading is supported by a passage that has its own words, such as a name, and more of the
+    words that all readings share than chance explains: a common name is near anything.
+    """
 
-    return value
+    def values(readings: Sequence[str]) -> Sequence[float]:
+        asked = [_word_terms(text) for text in readings]
+        shared, index = set.intersection(*asked), store.texts("chunk")
+        held = index.document_frequencies(set().union(*asked))
+        rarity = {term: float(np.log(index.count() / held[term])) for term in held}
+        chance = float(np.log(index.count() + 1))
+        most = max(sum(rarity.get(term, 0.0) for term in shared), chance)
+        found: list[float] = []
+        for text, wanted in zip(readings, asked, strict=True):
+            known = sorted(wanted & held.keys())
+            is_own = np.array([term not in shared for term in known], dtype=bool)
+            weights = np.array([rarity[term] for term in known])
+            ids = [item.id for item in index.search(text, k=_SUPPORTING)]
+            has = index.occurrences(ids, known) > 0
+            rarest = (has * is_own * weights).max(axis=1, initial=0.0)
+            lacking = (~has * is_own) @ weights
+            value = (has * ~is_own) @ weights + rarest - lacking - chance
+            found.append(float(value.max(initial=0.0)) / most)
+        return found
+
+    return values
+
+
+def _word_terms(text: str) -> set[str]:
+    """Return the terms of the words of a text, without those that two words share."""
+    words = [w.text for w in segment(text)] if HAN_CHARACTER.search(text) else [text]
+    return set(chain.from_iterable(map(content_terms, words)))
 
 
 UNDERSTAND_OUTPUT_TOKENS = 120
