@@ -2,6 +2,7 @@ import { useState } from "preact/hooks";
 import { Button } from "../../components/Button";
 import { Pending } from "../../components/ErrorState";
 import { Choice } from "../../components/Fields";
+import { Facts } from "../../components/Section";
 import { count, decimal, t } from "../../i18n";
 import { call, useCall } from "../../state/calls";
 import { addJob } from "../../state/jobs";
@@ -110,20 +111,15 @@ function Figures({ estimate }: { estimate: Estimate }) {
             : t("Indexing does not use the model, so it costs nothing.")}
         </p>
       ) : (
-        <dl class="figures">
-          {[
+        <Facts
+          of={[
             [t("Passages"), count(chunks)],
             [t("Calls"), count(run.calls)],
             [t("Tokens in"), range(run.input_tokens)],
             [t("Tokens out"), range(run.output_tokens)],
             [t("Estimated cost"), cost],
-          ].map(([name, value]) => (
-            <div key={name}>
-              <dt>{name}</dt>
-              <dd class="number">{value}</dd>
-            </div>
-          ))}
-        </dl>
+          ]}
+        />
       )}
       {sampled > 0 && (
         <p class="small muted">
