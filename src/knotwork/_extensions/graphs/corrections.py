@@ -183,11 +183,13 @@ class Corrections:
             other_forms=other_forms,
             documents=uris,
         )
-        correction = replace(correction, id=correction_id(correction))
         current = in_effect(known).get(subject_of(correction))
         if kind == "divide":
             self._check_division(correction, known, is_new=current is None)
-        elif current is None or current.id != correction.id:
+            earlier = current.documents if current else ()
+            correction = replace(correction, documents=tuple(dict.fromkeys((*earlier, *uris))))
+        correction = replace(correction, id=correction_id(correction))
+        if kind != "divide" and (current is None or current.id != correction.id):
             self._check(correction, one, two)
         return correction
 
@@ -321,8 +323,16 @@ class Corrections:
         chunks = self._store.documents.chunk_ids_of(ids)
         for key, uri in ids.items():
             mentions = self._store.graph.mentions(chunks.get(key, ())).values()
-            if not any(mention.entity_id in ends for found in mentions for mention in found):
-                raise UnknownName("document", uri, place=f" that mentions `{correction.entity}`")
+            if any(mention.entity_id in ends for found in mentions for mention in found):
+                continue
+            for earlier in in_effect(known).values():
+                if earlier.kind == "divide" and earlier.forms == correction.forms:
+                    if uri in earlier.documents and earlier.name != correction.name:
+                        raise ConfigError(
+                            f"`{correction.entity}` means `{earlier.name}` in `{uri}` already.",
+                            fix=f"Undo the correction {earlier.id} first.",
+                        )
+            raise UnknownName("document", uri, place=f" that mentions `{correction.entity}`")
 
     def _check_relation(self, correction: Correction, one: Entity, two: Entity) -> None:
         ends, relation = correction.entity_ids, correction.relation
