@@ -30,6 +30,11 @@ function fixOf(error: unknown): string {
   return error.code === UNREACHABLE ? t.value.errors.unreachableFix : say(error.fix);
 }
 
+/** Return whether what was asked for is not there. */
+export function isMissing(error: unknown): boolean {
+  return error instanceof ApiError && error.status === 404;
+}
+
 /** The cards of the page, oldest first: what several parts report is shown once. */
 const cards = signal<readonly { text: string }[]>([]);
 
@@ -72,7 +77,7 @@ export function ErrorState({ error, retry }: { error: unknown; retry?: () => voi
             {t.value.errors.request} <code>{requestId}</code>
           </p>
         )}
-        {retry && (
+        {retry && !isMissing(error) && (
           <Button label={t.value.common.retry} icon="refresh" class="fold" onClick={again} />
         )}
       </div>

@@ -259,6 +259,8 @@ export const en = {
     splitOff: "Name of the other entity",
     otherEntity: "Other entity",
     meantIn: "Documents that mean this",
+    meantInAll: (name: string) =>
+      `At least one document must keep the first meaning of ${name}. To change the name in all of them, use Rename.`,
     correctionNote: "Corrections stay when documents are indexed again. You can undo them.",
     removeRelation: (source: string, relation: string, target: string) =>
       `Remove the relation ${source} ${relation} ${target}`,
@@ -304,6 +306,8 @@ export const en = {
     download: "Download the original",
     pageOf: (n: number) => `Page ${n}`,
     notOnPage: "the passage was not found on the page",
+    removed: "This document was removed",
+    removedNote: "It is no longer in the workspace, so only the cited sentence is shown.",
     smaller: "Zoom out (-)",
     larger: "Zoom in (+)",
   },
@@ -479,6 +483,7 @@ export const en = {
     related: "Related questions",
     uncited: "No sources are cited.",
     citation: (n: number, title: string) => `Citation ${n}: ${title}`,
+    citationRemoved: (n: number, title: string) => `Citation ${n}: ${title} (removed)`,
     foundPassages: "Passages found",
     rowsShown: (shown: string, total: string) => `Showing ${shown} of ${total} rows.`,
     history: "History",

@@ -251,6 +251,8 @@ export const zh: Messages = {
     splitOff: "另一个实体的名称",
     otherEntity: "另一个实体",
     meantIn: "表示该含义的文档",
+    meantInAll: (name) =>
+      `至少要有一个文档保留“${name}”的原有含义。如需在所有文档中更改名称，请使用“重命名”。`,
     correctionNote: "重新索引文档后，更正仍然有效，也可以撤销。",
     removeRelation: (source, relation, target) => `移除关系：${source} ${relation} ${target}`,
     relationNames: {
@@ -295,6 +297,8 @@ export const zh: Messages = {
     download: "下载原文件",
     pageOf: (n) => `第 ${n} 页`,
     notOnPage: "未能在页面上定位该段落",
+    removed: "该文档已被删除",
+    removedNote: "它已不在工作区中，因此只显示被引用的句子。",
     smaller: "缩小（-）",
     larger: "放大（+）",
   },
@@ -457,6 +461,7 @@ export const zh: Messages = {
     related: "相关问题",
     uncited: "没有引用来源。",
     citation: (n, title) => `引用 ${n}：${title}`,
+    citationRemoved: (n, title) => `引用 ${n}：${title}（已删除）`,
     foundPassages: "找到的段落",
     rowsShown: (shown, total) => `共 ${total} 行，显示前 ${shown} 行。`,
     history: "历史记录",

@@ -44,9 +44,20 @@ export async function loadWorkspaces(): Promise<void> {
   }
 }
 
+/** Have what a workspace holds loaded again, here and in other tabs. */
+export function noteChange(name: string = workspace.peek()): void {
+  tell("changed", name);
+  loadAgain(name);
+}
+
+function loadAgain(name: string): void {
+  if (name === workspace.peek()) revision.value += 1;
+}
+
 /** Load the list now, and whenever the server is back, the key or another tab has changed it. */
 export function startWorkspaces(): void {
   hear("workspaces", loadWorkspaces);
+  hear("changed", loadAgain);
   effect(() => {
     void renewal.value;
     void loadWorkspaces();

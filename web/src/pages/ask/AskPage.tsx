@@ -30,6 +30,7 @@ import { History } from "./History";
 import { useAskKeys, useSaidCitation } from "./keys";
 import { MemoryPanel } from "./Memory";
 import { QuestionBox } from "./QuestionBox";
+import { removed, useRemoved } from "./removed";
 import type { Question } from "./runs";
 import { opensBeside } from "./Sources";
 import { TurnView } from "./TurnView";
@@ -67,6 +68,7 @@ export default function AskPage() {
   const askHere = (question: string) => ask(question, choice);
   useAskKeys(runs);
   useSaidCitation(place);
+  useRemoved(runs);
   const hasTurns = runs.length > 0 || isComparing;
   const kinds = `${place ? "reading" : ""} ${hasTurns ? "has-turns" : ""}`;
   return (
@@ -146,6 +148,8 @@ export default function AskPage() {
             label={
               place.citation && t.value.common.of(String(place.citation.number), String(place.of))
             }
+            cited={place.citation}
+            isRemoved={removed.value.has(place.citation?.document ?? "")}
             onClose={closeReader}
             onStep={place.of > 1 ? (step: 1 | -1) => stepCitation(runs, step) : undefined}
           />

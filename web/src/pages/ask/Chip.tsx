@@ -4,6 +4,7 @@ import { plainText } from "../../components/plain";
 import { SourcePlace } from "../../components/SourceCard";
 import { t } from "../../i18n";
 import { factMark, factOrigin, type StatedFact } from "./facts";
+import { removed } from "./removed";
 import type { Citation } from "./runs";
 
 const CARD_WIDTH = 340;
@@ -82,15 +83,20 @@ interface ChipProps {
 
 /** The number of a citation: its card has the quote, and a press opens its passage. */
 export function Chip({ citation, isOpen, onOpen }: ChipProps) {
+  const words = t.value;
   const name = citation.title || citation.document;
+  const isRemoved = removed.value.has(citation.document);
+  const say = isRemoved ? words.ask.citationRemoved : words.ask.citation;
   return (
     <Mark
-      mark={citation.number}
-      label={t.value.ask.citation(citation.number, name)}
+      mark={isRemoved ? <s>{citation.number}</s> : citation.number}
+      class={isRemoved ? "removed" : ""}
+      label={say(citation.number, name)}
       pressed={isOpen}
       onPress={onOpen}
     >
       <strong class="clip">{name}</strong>
+      {isRemoved && <span class="small warn-text">{words.reader.removed}</span>}
       <SourcePlace title={citation.title} section={citation.section} page={citation.page} />
       <span class="serif clamp">{plainText(citation.quote)}</span>
     </Mark>

@@ -4,7 +4,7 @@ import { tellError } from "../../components/ErrorState";
 import { TextField } from "../../components/Fields";
 import { t } from "../../i18n";
 import { call } from "../../state/calls";
-import { revision } from "../../state/workspaces";
+import { noteChange } from "../../state/workspaces";
 import { type Entry, fileName } from "./listing";
 
 const FIELDS = ["title", "date", "author", "tags"] as const;
@@ -26,7 +26,7 @@ export function EditRow({ entry, onEnd }: { entry: Entry; onEnd: () => void }) {
   const save = async (body: Record<string, string | string[] | null>) => {
     try {
       await call("patch", "/documents/{document}", { document: entry.id, body });
-      revision.value += 1;
+      noteChange();
       onEnd();
     } catch (failure) {
       setError(tellError(failure));

@@ -15,6 +15,7 @@ import {
   loadWorkspaces,
   makeWorkspace,
   mayWrite,
+  noteChange,
   workspaces,
 } from "../../state/workspaces";
 import { type Chosen, sendFiles, splitFiles, titleOf, type Upload } from "./files";
@@ -137,6 +138,7 @@ async function send(workspace: string, chosen: readonly Chosen[], index: boolean
   } finally {
     underway.value = null;
     if (outcome.taken && !index) setWaiting(workspace, countWaiting(workspace) + outcome.taken);
+    noteChange(workspace);
     report(outcome);
   }
 }
