@@ -374,7 +374,7 @@ def test_a_second_division_by_the_same_name_adds_documents(small, folder):
     small.graph.undo(added.correction.id)
     small.entities.find_aliases()
     assert_same(state(small), once)
-    with pytest.raises(ConfigError, match="means `Ada, ship` in `texts/mary.txt` already"):
+    with pytest.raises(ConfigError, match=r"means `Ada, ship` in `texts/mary\.txt` already"):
         small.graph.correct("divide", ADA, name="Ada, poem", documents=["texts/mary.txt"])
     for found in small.graph.corrections():
         small.graph.undo(found.correction.id)

@@ -144,6 +144,9 @@ export const en = {
     },
     past: "Past jobs",
     stop: "Stop",
+    goOn: "Continue",
+    unfinished: "Unfinished work",
+    notRead: (n: number) => `${plural(n, "file has", "files have")} not been read yet.`,
     searchWorks:
       "You can already search and ask about what is indexed. If you stop, finished work is kept.",
     moreWait: (n: number) => `${plural(n, "more queued", "more queued")}`,

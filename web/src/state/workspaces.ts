@@ -71,9 +71,9 @@ export async function makeWorkspace(title: string, name = ""): Promise<string> {
   return made.name;
 }
 
-/** Change the title of the workspace that is shown. Throws ApiError. */
-export async function renameWorkspace(title: string): Promise<void> {
-  await call("patch", "", { body: { title } });
+/** Change the title of a workspace, by default of the one that is shown. Throws ApiError. */
+export async function renameWorkspace(title: string, name = workspace.peek()): Promise<void> {
+  await call("patch", "", { workspace: name, body: { title } });
   await changed();
 }
 

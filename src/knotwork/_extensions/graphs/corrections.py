@@ -325,13 +325,13 @@ class Corrections:
             mentions = self._store.graph.mentions(chunks.get(key, ())).values()
             if any(mention.entity_id in ends for found in mentions for mention in found):
                 continue
-            for earlier in in_effect(known).values():
-                if earlier.kind == "divide" and earlier.forms == correction.forms:
-                    if uri in earlier.documents and earlier.name != correction.name:
-                        raise ConfigError(
-                            f"`{correction.entity}` means `{earlier.name}` in `{uri}` already.",
-                            fix=f"Undo the correction {earlier.id} first.",
-                        )
+            divided = (c for c in in_effect(known).values() if c.forms == correction.forms)
+            for earlier in divided:
+                if uri in earlier.documents:
+                    raise ConfigError(
+                        f"`{correction.entity}` means `{earlier.name}` in `{uri}` already.",
+                        fix=f"Undo the correction {earlier.id} first.",
+                    )
             raise UnknownName("document", uri, place=f" that mentions `{correction.entity}`")
 
     def _check_relation(self, correction: Correction, one: Entity, two: Entity) -> None:

@@ -66,7 +66,11 @@ export function AnswerCard({ run, label, open, onOpen, onAgain }: AnswerCardProp
             {answer && text && (
               <Button label={words.copy} kind="quiet" icon="copy" onClick={() => copy(answer)} />
             )}
-            <IconButton icon="refresh" label={words.again} onClick={onAgain} />
+            {answer ? (
+              <IconButton icon="refresh" label={words.again} onClick={onAgain} />
+            ) : (
+              <Button label={words.again} icon="refresh" onClick={onAgain} />
+            )}
           </div>
         )}
       </section>

@@ -10,6 +10,7 @@ import { t } from "../../i18n";
 import { announce } from "../../state/announcements";
 import { useCall } from "../../state/calls";
 import { renewal } from "../../state/connection";
+import { settled } from "../../state/jobs";
 import { asked, go, linkTo, setQuery, workspace } from "../../state/location";
 import { keepInTab, recallInTab } from "../../state/preferences";
 import { sourceFilter } from "../../state/sources";
@@ -51,7 +52,8 @@ export default function AskPage() {
   const runs = thread?.runs.value ?? [];
   const place = readPlace(runs);
   const [view, setView] = useState<"thread" | "sources">("thread");
-  const details = useCall("get", "", {});
+  const details = useCall("get", "", {}, { keepsOld: true, turn: settled.value });
+  const known = details.data?.name === here ? details.data : null;
   const ask = (question: string, how: Choice) => {
     if (how.compared.length > 1) {
       go(linkTo("ask", { thread: thread?.id.peek(), q: question, ...queryOf(how) }));
@@ -89,6 +91,7 @@ export default function AskPage() {
       <div class="ask-sources">
         <SourcesPanel
           workspace={here}
+          model={known?.model}
           onOpen={(event, document) =>
             opensBeside(event, () => openPlace({ document, start: 0, end: 0 }))
           }
@@ -132,7 +135,7 @@ export default function AskPage() {
         )}
         <QuestionBox
           choice={choice}
-          details={details.data}
+          details={known}
           isFollowUp={runs.length > 0 && !isComparing}
           isRunning={runs.some(({ state }) => state.value === "running")}
           onAsk={ask}
@@ -155,7 +158,7 @@ export default function AskPage() {
           />
         ) : (
           <>
-            <Guide details={details.data} onAsk={askHere} />
+            <Guide details={known} onAsk={askHere} />
             <MemoryPanel />
           </>
         )}

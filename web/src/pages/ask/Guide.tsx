@@ -5,6 +5,7 @@ import { t } from "../../i18n";
 import { useCall } from "../../state/calls";
 import { isReading } from "../../state/jobs";
 import { go, linkTo } from "../../state/location";
+import { useUnread } from "../library/listing";
 import { openPlace, type Passage, placeOf } from "./address";
 import { Offers } from "./Offers";
 import { sayReady } from "./words";
@@ -22,11 +23,13 @@ export function Guide({ details, onAsk }: GuideProps) {
   const words = t.value.ask;
   const isEmpty = details?.documents === 0;
   const loaded = useCall("get", "/guide", details && !isEmpty ? {} : null);
+  const unread = useUnread();
+  if (isEmpty && isReading.value) return <Empty icon="ask" title={sayReady()} />;
   if (isEmpty)
     return (
       <Empty
         icon="ask"
-        title={t.value.documents.none}
+        title={sayMissing(unread, details.failed)}
         actions={
           <Button
             label={t.value.documents.toLibrary}
@@ -35,7 +38,7 @@ export function Guide({ details, onAsk }: GuideProps) {
           />
         }
       >
-        <p>{words.startEmpty}</p>
+        {unread + details.failed === 0 && <p>{words.startEmpty}</p>}
       </Empty>
     );
   const guide: Partial<Shapes["GuideShape"]> = loaded.data ?? {};
@@ -57,6 +60,13 @@ export function Guide({ details, onAsk }: GuideProps) {
       <Part title={words.guide.timeline} lines={timeline.map(toLine)} />
     </section>
   );
+}
+
+/** Return why there is nothing to ask about. */
+function sayMissing(unread: number, failed: number): string {
+  const { documents, jobs, library } = t.value;
+  if (unread > 0) return jobs.notRead(unread);
+  return failed > 0 ? library.files.needAttention(failed) : documents.none;
 }
 
 interface Line {

@@ -1,9 +1,9 @@
 import { Button } from "../../components/Button";
 import { count, duration, moment, t } from "../../i18n";
 import { say } from "../../i18n/say";
-import { call } from "../../state/calls";
-import { addJob, isOpen, type Job, jobs, stoppedAt } from "../../state/jobs";
+import { isOpen, type Job, jobs, stoppedAt } from "../../state/jobs";
 import { mayWrite } from "../../state/workspaces";
+import { runAgain } from "./Unfinished";
 
 const SHOWN = 12;
 
@@ -39,12 +39,10 @@ export function JobList() {
             <span class="small faint">{timeOf(job)}</span>
             {job.state !== "finished" && mayWrite.value && (
               <Button
-                label={t.value.common.retry}
+                label={job.state === "cancelled" ? words.goOn : t.value.common.retry}
                 kind="quiet"
                 icon="refresh"
-                onClick={async () =>
-                  addJob(await call("post", "/jobs/{job}/retry", { job: job.id }))
-                }
+                onClick={() => runAgain(job)}
               />
             )}
           </li>
