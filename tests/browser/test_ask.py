@@ -506,9 +506,8 @@ def test_a_citation_of_a_removed_document_keeps_its_sentence(visit, empty_worksp
 def test_a_question_that_stands_alone_is_not_repeated_below_itself(visit):
     page = visit.open(PAGE)
     for question in (QUESTION, "Where was Oriane Keld born?"):
-        ask(page, question)
-    page.wait_for_url(re.compile("thread="))
-    page.wait_for_load_state("networkidle")
+        with page.expect_response(lambda sent: "/threads" in sent.url):
+            ask(page, question)
     page.reload()
     page.locator(".turns > li").nth(1).get_by_role("region", name="Answer").wait_for()
     assert page.get_by_text("Understood as").count() == 0

@@ -418,12 +418,12 @@ def divide(page, name, number):
 
 def test_a_division_grows_and_its_hidden_meaning_is_said_to_be_hidden(visit):
     page = visit.open(f"/{MEASURED_WORKSPACE}/graph")
-    find(page, "Tarnby")
+    find(page, "Oriane Keld")
     for _ in range(2):
-        divide(page, "Tarnby, ship", 0).wait_for(state="detached")
+        divide(page, "Keld, ship", 0).wait_for(state="detached")
     made, _ = visit.visitor.call("GET", CORRECTIONS)["corrections"]
     assert len(made["documents"]) == 2
-    find(page, "Tarnby, ship")
+    find(page, "Keld, ship")
     correct(page, "Hide")
     page.get_by_text("Correction saved.").first.wait_for()
     page.get_by_role("button", name="Corrections").click()
@@ -435,18 +435,18 @@ def test_a_division_grows_and_its_hidden_meaning_is_said_to_be_hidden(visit):
 
 def test_what_a_dialog_refuses_is_said_in_it(visit):
     page = visit.open(f"/{MEASURED_WORKSPACE}/graph")
-    find(page, "Tarnby")
+    find(page, "Oriane Keld")
     dialog = correct(page, "Rename")
-    dialog.get_by_label("Name").fill("Oriane Keld")
+    dialog.get_by_label("Name").fill("Tarnby")
     dialog.get_by_role("button", name="Rename").click()
     dialog.get_by_role("alert").get_by_text("is the name of another entity").wait_for()
     visit.check_access()
     page.keyboard.press("Escape")
     dialog = correct(page, "Split meanings…")
-    dialog.get_by_label("Name").fill("Tarnby, ship")
+    dialog.get_by_label("Name").fill("Keld, ship")
     for box in dialog.get_by_role("checkbox").all():
         box.check()
-    dialog.get_by_text("At least one document must keep the first meaning of Tarnby.").wait_for()
+    dialog.get_by_text("At least one document must keep the first meaning of Oriane Keld.").wait_for()
     assert dialog.get_by_role("button", name="Split meanings").is_disabled()
     box.uncheck()
     assert dialog.get_by_role("button", name="Split meanings").is_enabled()
