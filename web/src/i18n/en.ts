@@ -231,6 +231,7 @@ export const en = {
     pathsFound: (n: number) => plural(n, "path found", "paths found"),
     mapLabel: (entities: string, lines: string) =>
       `Map of ${entities} entities and ${lines} relations. Arrow keys move between entities, Enter selects one, Space adds its neighbours. The table shows the same data.`,
+    gone: "This entity is no longer in the graph",
     nothingYet: "No entities yet",
     nothingYetFix: "Add documents, and the entities and relations in them appear here.",
     correct: "Correct",

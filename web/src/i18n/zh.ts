@@ -223,6 +223,7 @@ export const zh: Messages = {
     pathsFound: (n) => `找到 ${n} 条路径`,
     mapLabel: (entities, lines) =>
       `图中有 ${entities} 个实体和 ${lines} 条关系。方向键在实体之间移动，回车键选中，空格键添加相邻实体。表格显示相同的数据。`,
+    gone: "该实体已不在图谱中",
     nothingYet: "还没有实体",
     nothingYetFix: "添加文档后，其中的实体和关系会显示在这里。",
     correct: "更正",
