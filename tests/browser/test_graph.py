@@ -446,7 +446,9 @@ def test_what_a_dialog_refuses_is_said_in_it(visit):
     dialog.get_by_label("Name").fill("Keld, ship")
     for box in dialog.get_by_role("checkbox").all():
         box.check()
-    dialog.get_by_text("At least one document must keep the first meaning of Oriane Keld.").wait_for()
+    dialog.get_by_text(
+        "At least one document must keep the first meaning of Oriane Keld."
+    ).wait_for()
     assert dialog.get_by_role("button", name="Split meanings").is_disabled()
     box.uncheck()
     assert dialog.get_by_role("button", name="Split meanings").is_enabled()
