@@ -436,9 +436,14 @@ def test_what_cannot_be_corrected_is_refused_in_words(small, kind, entity, said,
 
 
 def test_an_unknown_correction_cannot_be_undone(small):
-    made = small.graph.correct("pin", ADA)
-    with pytest.raises(UnknownName, match=made.correction.id):
-        small.graph.undo("0123")
+    made = small.graph.correct("pin", ADA).correction.id
+    for named in (made[:5], f"{made[:-1]}?", ADA):
+        with pytest.raises(UnknownName, match=made):
+            small.graph.undo(named)
+    with pytest.raises(UnknownName) as refused:
+        small.graph.undo("zzz")
+    assert made not in str(refused.value)
+    assert "knotwork graph corrections" in refused.value.fix
 
 
 def test_an_index_for_reading_takes_no_correction(small):

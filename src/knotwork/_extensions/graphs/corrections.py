@@ -13,6 +13,7 @@ from base64 import b64decode, b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
+from difflib import get_close_matches
 from typing import Literal
 
 import numpy as np
@@ -99,7 +100,6 @@ _DECIDE = frozenset({"same", "divide"})
 _LOSE_VECTORS = frozenset({"hide", "divide"})
 """The kinds that may remove vectors of names."""
 
-_SHOWN_IDS = 8
 _LONGEST = 500
 _STATED_ABOUT = 0.5
 """How much the passage of a stated relation is about each end."""
@@ -241,13 +241,20 @@ class Corrections:
         if hiding is None:
             known = in_effect(read_corrections(self._store)).values()
             names = [c.entity for c in known if c.kind == "hide"]
-            raise UnknownName("hidden entity", entity, nearest=names)
+            raise UnknownName("hidden entity", entity, names)
         return self.undo(hiding.id)
 
     def _recorded(self, correction_id: str) -> Correction:
         known = {correction.id: correction for correction in self._held.corrections()}
         if correction_id not in known:
-            raise UnknownName("correction", correction_id, nearest=[*known][-_SHOWN_IDS:])
+            form = normal_form(correction_id)
+            near = [
+                *(key for key in known if key.startswith(correction_id)),
+                *get_close_matches(correction_id, known),
+                *(c.id for c in known.values() if form in map(normal_form, (c.entity, c.other))),
+            ]
+            fix = "List them with: knotwork graph corrections" if known else "There are none."
+            raise UnknownName("correction", correction_id, nearest=dict.fromkeys(near), fix=fix)
         return known[correction_id]
 
     def _find(self, name: str) -> Entity:
