@@ -14,8 +14,8 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import uvicorn
@@ -44,9 +44,15 @@ from knotwork._extensions.server.memories import OffersOfKeys
 from knotwork._extensions.server.observability import Metrics
 from knotwork._extensions.server.originals import PageDrawer
 from knotwork._extensions.server.private_files import place_name
-from knotwork._extensions.server.workspaces import DEFAULT_WORKSPACE, INDEX_SUFFIX, Workspaces
-from knotwork._extensions.watching.watch import Watch
+from knotwork._extensions.server.workspaces import (
+    DEFAULT_WORKSPACE,
+    INDEX_SUFFIX,
+    UPLOADS,
+    Workspaces,
+)
+from knotwork._extensions.watching.watch import Watch, require_extra
 from knotwork._indexing.loaders.loader import MEGABYTE
+from knotwork._indexing.sources import absolute_path, is_url
 from knotwork._inference.embedder import Embedder
 from knotwork._inference.model_registry import open_embedder
 from knotwork._sqlite_file import IN_MEMORY
@@ -56,6 +62,7 @@ from knotwork.errors import (
     ConfigError,
     KnotworkError,
     MissingExtra,
+    NotFound,
     StoreReadOnly,
     StoreUnavailable,
 )
@@ -93,6 +100,8 @@ class ServerConfig:
     watched: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """The watched folders and URLs of each workspace."""
     every_s: float = 3_600
+    allowed: Sequence[str] = ()
+    """Folders that people may have their workspaces follow."""
 
     @property
     def keys_path(self) -> Path:
@@ -109,9 +118,10 @@ class ServerConfig:
         """Raise ConfigError for a path that cannot be served, folders that cannot be watched, an
         invalid proxy or a missing key.
         """
-        if self.watched and self.read_only:
+        if (self.watched or self.allowed) and self.read_only:
             raise ConfigError(
-                "A read-only server cannot watch folders.", fix="Leave out --read-only or --watch."
+                "A read-only server cannot watch folders.",
+                fix="Leave out --read-only, or --watch and --allow.",
             )
         is_file = self.path.suffix == INDEX_SUFFIX or self.path.is_file()
         if not self.url and not is_file and not self.path.is_dir():
@@ -121,6 +131,8 @@ class ServerConfig:
             )
         for paths in self.watched.values():
             Watch(paths, every_s=self.every_s)  # needs its extra
+        if allowed_folders(self.allowed):
+            require_extra()
         ProxyNetworks(self.settings.service.trusted_proxies)
         if not is_loopback(self.settings.service.host) and not KeyFile(self.keys_path).listed():
             raise ConfigError(
@@ -129,13 +141,43 @@ class ServerConfig:
             )
 
 
+def allowed_folders(paths: Iterable[str]) -> dict[str, str]:
+    """Return the absolute paths of allowed folders by name. Raises ConfigError.
+
+    A folder that does not exist is allowed: its disk may be mounted later.
+    """
+    found: dict[str, str] = {}
+    for given in paths:
+        path = absolute_path(given)
+        name = Path(path).name
+        if is_url(given) or name in ("", UPLOADS) or Path(path).is_file():
+            raise ConfigError(
+                f"`--allow {given}` does not name a folder that can be chosen.",
+                fix=f"Give a folder of this machine, but not `/` and not one called `{UPLOADS}`.",
+            )
+        if found.setdefault(name, path) != path:
+            raise ConfigError(
+                f"`{found[name]}` and `{path}` are both called `{name}`.",
+                fix="Allow a link to one of them that has another name.",
+            )
+    return found
+
+
 class Service:
     """The components of a running server. Create it in the event loop that serves."""
 
     def __init__(self, config: ServerConfig, metrics: Metrics | None = None) -> None:
         self.config = config
+        allowed, settings = allowed_folders(config.allowed), config.settings
+        if allowed:  # whoever may write to such a folder must not read others by a link
+            settings = replace(settings, index=replace(settings.index, follow_links=False))
         self.workspaces = Workspaces(
-            config.path, config.settings, read_only=config.read_only, url=config.url
+            config.path,
+            settings,
+            read_only=config.read_only,
+            url=config.url,
+            allowed=allowed,
+            watched=config.watched,
         )
         limits = self.limits
         self.keys = KeyFile(config.keys_path)
@@ -165,10 +207,8 @@ class Service:
         self.drawer = PageDrawer()
         self.records = self._open_records()
         self.jobs = JobRunner(self.workspaces, self.records, most=limits.jobs)
-        self.watches = [
-            WatchThread(self.jobs, workspace, Watch(paths, every_s=config.every_s))
-            for workspace, paths in config.watched.items()
-        ]
+        self._watches: dict[str, WatchThread] = {}
+        self._changing_watches = threading.Lock()
         self.warmer = ModelLoader(self._open_embedder)
         self._asking_database = threading.Lock()
 
@@ -221,8 +261,23 @@ class Service:
             self.jobs.start()
             for name in self.config.watched.keys() - set(self.workspaces.names()):
                 self.workspaces.create(name)
-            for watch in self.watches:
-                watch.start()
+            for name in self.workspaces.names():
+                self.watch_folders(name)
+
+    def watch_folders(self, workspace: str) -> None:
+        """Watch the folders that a workspace follows now, and no others; none if it is gone."""
+        try:
+            with self.workspaces.lease(workspace) as found:
+                paths = found.folders.followed()
+        except NotFound:
+            paths = []
+        with self._changing_watches:
+            if before := self._watches.pop(workspace, None):
+                before.stop()
+            if paths and not self.closing:
+                watch = Watch(paths, every_s=self.config.every_s)
+                self._watches[workspace] = WatchThread(self.jobs, workspace, watch)
+                self._watches[workspace].start()
 
     def _open_records(self) -> JobStore:
         """Open the jobs: a file beside what is served, or tables of an index on a server.
@@ -256,8 +311,9 @@ class Service:
     def begin_closing(self) -> None:
         """Accept no new work, and stop jobs and streams."""
         self.closing = True
-        for watch in self.watches:
-            watch.stop()
+        with self._changing_watches:
+            for watch in self._watches.values():
+                watch.stop()
         self.jobs.pause()
 
     def close(self) -> None:
