@@ -2,6 +2,9 @@
 
 import re
 
+from tests.browser.serving import run_server
+from tests.browser.watching import Visitor
+
 from knotwork.demo import open_sample
 
 PLAIN = "# {0}\n\nOriane Keld built the {0} station at Lake Ashmere in 2016.\n"
@@ -82,3 +85,34 @@ def test_a_workspace_is_begun_renamed_and_removed(visit):
     asking.get_by_role("button", name="Delete permanently").click()
     page.wait_for_url(re.compile(r"/ui/(?!new-workspace)[\w-]+/ask"))
     assert page.get_by_text("Reise").count() == 0 or page.get_by_text("was deleted").count() == 1
+
+
+def test_a_folder_of_the_server_is_added_kept_in_step_and_removed(browser, tmp_path):
+    served, shared = tmp_path / "served", tmp_path / "reports"
+    for folder in (served, shared):
+        folder.mkdir()
+    (shared / "a.md").write_text(PLAIN.format("Heron"), encoding="utf-8")
+    with run_server(served, allowed=shared) as at:
+        visitor = Visitor(browser, at)
+        visitor.call("POST", "/workspaces", {"name": "notes"})
+        visit = visitor.visit()
+        page = visit.open("/notes/ask")
+        sources = page.get_by_role("list", name="Sources")
+        page.get_by_role("button", name="Add the folder reports").click()
+        page.get_by_text("Changes are added within seconds").wait_for()
+        sources.get_by_text("Heron").wait_for()
+        visit.check_access()
+        (shared / "b.md").write_text(PLAIN.format("Rook"), encoding="utf-8")
+        (shared / "a.md").unlink()
+        page.wait_for_timeout(2_000)
+        page.reload()
+        sources.get_by_text("Rook").wait_for()
+        sources.get_by_text("Heron").wait_for(state="hidden")
+        page.get_by_role("button", name="Remove the folder reports").click()
+        asking = page.get_by_role("dialog")
+        asking.get_by_text("Its files stay on the server.").wait_for()
+        asking.get_by_role("button", name="Remove").click()
+        page.get_by_role("button", name="Add the folder reports").wait_for()
+        sources.get_by_text("Rook").wait_for(state="hidden")
+        assert (shared / "b.md").is_file()
+        visitor.leave()

@@ -9,6 +9,7 @@ import { Attention } from "./Attention";
 import { DropZone } from "./DropZone";
 import { EstimateCard } from "./EstimateCard";
 import { FileTable } from "./FileTable";
+import { FolderList } from "./FolderList";
 import { JobList } from "./JobList";
 import "./library.css";
 import { RunningJob } from "./RunningJob";
@@ -33,6 +34,7 @@ export default function LibraryPage() {
         {known && <FileTable />}
         {known && !isEmpty && <SearchBox />}
         <div class="library-foot">
+          <FolderList />
           <WorkspaceList />
           <JobList />
         </div>

@@ -13,6 +13,7 @@ import { chooseSources, chosenSources } from "../../state/sources";
 import { mayWrite } from "../../state/workspaces";
 import { FileButton } from "./FileButton";
 import { FileState, FileTitle } from "./FileState";
+import { FolderList } from "./FolderList";
 import { type Entry, type Query, titleOf, useListing } from "./listing";
 import "./library.css";
 import { addFiles } from "./sending";
@@ -83,6 +84,7 @@ export function SourcesPanel({ workspace, onOpen }: SourcesPanelProps) {
           <li aria-hidden="true" style={{ height: `${view.after}px` }} />
         </ul>
       )}
+      <FolderList />
     </section>
   );
 }

@@ -3,6 +3,7 @@ import { useTitle } from "../../components/PageHead";
 import { t } from "../../i18n";
 import { current, makeWorkspace, mayAdminister, workspaces } from "../../state/workspaces";
 import { DropZone } from "../library/DropZone";
+import { FolderList } from "../library/FolderList";
 import { SAMPLE, showWorkspace, trySample } from "../library/sending";
 
 /** Before there is anything to ask: what this is for, and where the files go. */
@@ -16,6 +17,7 @@ export default function StartPage() {
       <h1>{words.title}</h1>
       <p class="muted">{words.note}</p>
       <DropZone isFirst />
+      {current.value && <FolderList />}
       <div class="row wrap center">
         <Button
           label={words.sample}
