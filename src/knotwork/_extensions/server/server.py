@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import ipaddress
 import logging
 import math
@@ -15,12 +14,14 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import uvicorn
 from fastapi import FastAPI
 
+from knotwork._cancellation import Cancellation, Cancelled
 from knotwork._config import ServiceSettings, Settings
 from knotwork._extensions.server.connections import (
     ACCEPTED_AT_ONCE,
@@ -209,7 +210,7 @@ class Service:
         self.jobs = JobRunner(self.workspaces, self.records, most=limits.jobs)
         self._watches: dict[str, WatchThread] = {}
         self._changing_watches = threading.Lock()
-        self.warmer = ModelLoader(self._open_embedder)
+        self.warmer = ModelLoader(self._open_embedder, self._ask_once)
         self._asking_database = threading.Lock()
 
     @property
@@ -308,9 +309,24 @@ class Service:
         except MissingExtra:
             return None
 
+    def _ask_once(self) -> None:
+        """Ask the workspace that was changed last, so that its first question waits for nothing.
+
+        This opens one index, and loads what answers in its languages. No model server is asked.
+        """
+        name = self.workspaces.changed_last()
+        if not name or not self.config.settings.rerank.model.startswith(("none", "local:")):
+            return
+        with self.workspaces.lease(name) as workspace:
+            base = workspace.base
+            if base.embedder is None or is_local(base.embedder):
+                for question in _FIRST_QUESTIONS:
+                    base.ask(question, use_llm=False)
+
     def begin_closing(self) -> None:
         """Accept no new work, and stop jobs and streams."""
         self.closing = True
+        self.warmer.stop()
         with self._changing_watches:
             for watch in self._watches.values():
                 watch.stop()
@@ -345,19 +361,32 @@ def is_loopback(host: str) -> bool:
 
 
 _PROBE = "ready"
+_FIRST_QUESTIONS = ("Who is responsible for this?", "这由谁负责？")
+
+
+def is_local(embedder: Embedder) -> bool:
+    """Return True if the model of an embedder runs in this process."""
+    return hasattr(embedder, "is_loaded")
 
 
 class ModelLoader:
     """Load the embedding model in a thread, so that the first question does not wait for it.
 
     ``state`` is "none" without a local model, "loading", "ready" or "failed". A failure is logged,
-    not raised: the request that needs the model reports it.
+    not raised: the request that needs the model reports it. ``ask_once`` is called afterwards,
+    unless the model is on a server.
     """
 
-    def __init__(self, open_embedder: Callable[[], Embedder | None]) -> None:
+    def __init__(
+        self,
+        open_embedder: Callable[[], Embedder | None],
+        ask_once: Callable[[], None] = lambda: None,
+    ) -> None:
         self._open_embedder = open_embedder
+        self._ask_once = ask_once
+        self._cancellation = Cancellation()
         self._embedder: Embedder | None = None  # keeps the model in memory
-        self._thread = threading.Thread(target=self._load, name="load-model", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="load-model", daemon=True)
         self.state = "none"
 
     def start(self) -> None:
@@ -365,10 +394,24 @@ class ModelLoader:
         self.state = "loading"
         self._thread.start()
 
+    def stop(self) -> None:
+        """Ask no more."""
+        self._cancellation.cancel()
+
     def wait(self, timeout_s: float | None = None) -> None:
         """Wait until loading has ended. Returns immediately before `start`."""
         if self._thread.is_alive():
             self._thread.join(timeout_s)
+
+    def _run(self) -> None:
+        self._load()
+        if self.state == "failed" or (self._embedder and not is_local(self._embedder)):
+            return
+        with self._cancellation.scope(), suppress(Cancelled):
+            try:
+                self._ask_once()
+            except KnotworkError as error:  # whoever asks is told
+                _log.info("could not ask in advance: %s", error)
 
     def _load(self) -> None:
         started = time.monotonic()
@@ -453,7 +496,7 @@ class KnotworkServer(uvicorn.Server):
         address = listening.getsockname()
         shown = f"[{address[0]}]" if ":" in address[0] else address[0]
         self._announce = lambda: announce(f"http://{shown}:{address[1]}")
-        with listening, _turns_for_loop(), contextlib.suppress(KeyboardInterrupt):
+        with listening, _turns_for_loop(), suppress(KeyboardInterrupt):
             self.run(sockets=[listening])
         failure: KnotworkError | None = getattr(self._knotwork.state, "failure", None)
         if failure is not None:
@@ -510,7 +553,7 @@ class KnotworkServer(uvicorn.Server):
         await super().shutdown(sockets)
 
 
-@contextlib.contextmanager
+@contextmanager
 def _turns_for_loop() -> Iterator[None]:
     """Let the event loop interrupt threads that compute sooner than after Python's 5 ms.
 

@@ -124,6 +124,16 @@ def _files_of(index: Path) -> Path:
     return index.with_name(index.stem + FILES_SUFFIX)
 
 
+def _changed_at(index: Path) -> float:
+    """Return the time of the last change of an index or of the folders of its threads."""
+    wal = index.with_name(f"{index.name}-wal")
+    times = []
+    for path in (index, wal, *_files_of(index).glob("threads/*")):
+        with suppress(OSError):
+            times.append(path.stat().st_mtime)
+    return max(times, default=0.0)
+
+
 def _read_title(index: Path) -> str:
     with suppress(OSError, UnicodeDecodeError):
         return (_files_of(index) / TITLE_FILE).read_text(encoding="utf-8")
@@ -322,6 +332,12 @@ class Workspaces:
             return sorted(
                 name for name in found if is_workspace_name(name) and name not in self._leaving
             )
+
+    def changed_last(self) -> str:
+        """Return the workspace that was changed last, or whose threads were; "" without any."""
+        if not self.is_folder:
+            return DEFAULT_WORKSPACE if self._url or self.path.is_file() else ""
+        return max(self.names(), key=lambda name: _changed_at(self._place(name)), default="")
 
     def title(self, name: str) -> str:
         """Return the title of a workspace, whether or not it exists."""
