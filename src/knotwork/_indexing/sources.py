@@ -1084,7 +1084,7 @@ def _with_edge_keys(
     known: dict[str, bytes] = {}
     for file in checked(files):
         entry = entries.get(file.uri)
-        if not _is_page(file.uri):
+        if not _is_page(file.uri) or file.read is not unread:
             known[file.uri] = b""
         elif entry and entry.edge_keys and not is_racy(entry) and has_same_times(file, entry):
             known[file.uri] = entry.edge_keys
