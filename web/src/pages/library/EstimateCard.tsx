@@ -6,9 +6,9 @@ import { Facts } from "../../components/Section";
 import { count, decimal, t } from "../../i18n";
 import { call, useCall } from "../../state/calls";
 import { addJob } from "../../state/jobs";
-import { workspace } from "../../state/location";
 import type { WorkspaceDetails } from "../../state/workspaces";
-import { countWaiting, setWaiting } from "./sending";
+import { useUnread } from "./listing";
+import { underway } from "./sending";
 
 const TIER_NOTES = {
   lean: "Rules read the files. The model decides doubtful merges and writes answers.",
@@ -44,17 +44,16 @@ interface Estimate {
 
 /** Before a model reads: what it would read, what that costs, and a ceiling. Then: start. */
 export function EstimateCard({ details }: { details: WorkspaceDetails }) {
-  const here = workspace.value;
   const [tier, setTier] = useState<Tier>(TIERS.find((known) => known === details.tier) ?? "lean");
   const [budget, setBudget] = useState("");
-  const files = countWaiting(here);
+  const unread = useUnread();
+  const files = details.model && underway.value === null ? unread : 0;
   const asked = { body: { tier, budget: "", retry: false } };
   const estimate = useCall("post", "/estimate", files > 0 ? asked : null, { turn: files });
   if (files === 0) return null;
   const start = async () => {
     const body = { tier, budget: budget.trim(), retry: false };
     addJob(await call("post", "/index", { body }));
-    setWaiting(here, 0);
   };
   return (
     <section class="card stack tight" aria-labelledby="estimate-title">
