@@ -139,7 +139,8 @@ class UnknownName(ConfigError):
     """A name is not one of the valid names.
 
     The message lists all ``valid`` names, or only the ``nearest`` ones if there are too many.
-    ``place`` follows the name in the message, as in " in knotwork.toml".
+    ``place`` follows the name in the message, as in " in knotwork.toml". ``fix`` is what to do if
+    no name is similar.
     """
 
     code = "unknown_name"
@@ -152,13 +153,14 @@ class UnknownName(ConfigError):
         *,
         nearest: Iterable[str] = (),
         place: str = "",
+        fix: str = "",
     ) -> None:
         from difflib import get_close_matches
 
         known, few = sorted(valid), list(nearest)
-        by_letters = {item.casefold(): item for item in reversed(known or few)}
-        near = get_close_matches(name.casefold(), by_letters, n=1, cutoff=0.6)
-        hint = f"Did you mean `{by_letters[near[0]]}`?" if near else ""
+        by_letters = {item.casefold().lstrip("-"): item for item in reversed(known or few)}
+        near = get_close_matches(name.casefold().lstrip("-"), by_letters, n=1, cutoff=0.6)
+        hint = f"Did you mean `{by_letters[near[0]]}`?" if near else fix
         listed = ", ".join(f"`{item}`" for item in known or few)
         label = "Valid" if known else "Nearest"
         rest = f"{label}: {listed}." if listed else "No similar name found."

@@ -200,10 +200,16 @@ def _open(path: Path, embedder: str) -> knotwork.KnowledgeBase:
 
 
 @contextmanager
-def run_server(place: Path, port: int = 0, **environ: str) -> Iterator[str]:
-    """Serve a folder or an index until the end, and yield the address; it must end well."""
+def run_server(
+    place: Path, port: int = 0, allowed: Path | None = None, **environ: str
+) -> Iterator[str]:
+    """Serve a folder or an index until the end, and yield the address; it must end well.
+
+    People may choose the folder ``allowed``.
+    """
     folder = place if place.is_dir() else place.parent
     served = ["serve", str(place), "--port", str(port), "--json"]
+    served += ["--allow", str(allowed)] if allowed else []
     command = [sys.executable, "-m", "knotwork", *served]
     kept = {k: v for k, v in os.environ.items() if not k.startswith("KNOTWORK_")}
     mine = {"KNOTWORK_EMBEDDING_MODEL": EMBEDDER, "KNOTWORK_SERVICE_REQUESTS_PER_MINUTE": "0"}

@@ -475,3 +475,53 @@ def test_a_fact_is_a_sentence_in_chinese_too(visitor):
     page.get_by_role("dialog", name="忘记全部事实？").get_by_role("button", name="全部忘记").click()
     memory.wait_for(state="hidden")
     assert visitor.call("GET", path)["facts"] == []
+
+
+def test_a_citation_of_a_removed_document_keeps_its_sentence(visit, empty_workspace):
+    page = visit.open(f"/{empty_workspace}/ask")
+    visit.drop({"heron.md": "# Heron\n\nThe Heron buoy is moored at Lake Ashmere since 2016.\n"})
+    visit.await_jobs(empty_workspace)
+    chip = citations_of(ask(page, "Where is the Heron buoy moored?")).first
+    chip.get_by_text("1").wait_for()
+    (known,) = visit.visitor.call("GET", f"/workspaces/{empty_workspace}/documents")["documents"]
+    other = page.context.new_page()  # it is removed in another tab
+    visit.visitor.account.watch(other)
+    other.goto(f"{visit.visitor.address}/ui/{empty_workspace}/documents?doc={known['id']}")
+    other.get_by_role("button", name="Remove").click()
+    other.get_by_role("dialog").get_by_role("button", name="Remove").click()
+    page.get_by_role("button", name="Citation 1: Heron (removed)").wait_for()
+    page.reload()
+    chip = page.get_by_role("button", name="Citation 1: Heron (removed)")
+    chip.click()
+    reader = page.get_by_role("complementary", name="Document")
+    reader.get_by_role("heading", name="This document was removed").wait_for()
+    reader.get_by_text("The Heron buoy is moored at Lake Ashmere since 2016.").wait_for()
+    assert page.get_by_role("button", name="Try again").count() == 0
+    visit.check_access()
+    page.goto(f"{visit.visitor.address}/ui/{empty_workspace}/documents?doc={known['id']}")
+    page.get_by_role("heading", name="This document was removed").wait_for()
+    visit.visitor.account.faults.clear()  # the browser logs the 404
+
+
+def test_a_question_that_stands_alone_is_not_repeated_below_itself(visit):
+    page = visit.open(PAGE)
+    for question in (QUESTION, "Where was Oriane Keld born?"):
+        with page.expect_response(lambda sent: "/threads" in sent.url):
+            ask(page, question)
+    page.reload()
+    page.locator(".turns > li").nth(1).get_by_role("region", name="Answer").wait_for()
+    assert page.get_by_text("Understood as").count() == 0
+
+
+def test_one_bar_scrolls_the_sources(visitor):
+    for size in ((1280, 800), (1280, 560), (1000, 700)):
+        visit = visitor.visit(size=size)
+        page = visit.open(PAGE)
+        page.get_by_role("list", name="Sources").get_by_role("listitem").nth(9).wait_for()
+        bars = page.evaluate(
+            """() => [document.querySelector('.ask-sources'),
+                ...document.querySelectorAll('.ask-sources *')]
+                .filter(each => /auto|scroll/.test(getComputedStyle(each).overflowY))
+                .filter(each => each.scrollHeight > each.clientHeight + 1).length"""
+        )
+        assert bars == 1, size

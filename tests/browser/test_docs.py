@@ -1,5 +1,6 @@
 """The page at /docs: every route of the server, without a foreign request."""
 
+import re
 import shlex
 
 import pytest
@@ -84,6 +85,19 @@ def test_the_colours_and_the_language_of_the_pages_are_kept(visit):
     page.get_by_placeholder("查找接口").wait_for()
     assert page.evaluate("() => getComputedStyle(document.documentElement).colorScheme") == "dark"
     visit.check_access()
+
+
+def test_its_own_words_are_in_the_language_of_the_pages(visitor):
+    for language, heading, place in (("zh-CN", "图谱", "路径"), ("zh-TW", "圖譜", "路徑")):
+        visit = visitor.visit(language=language)
+        page = open_docs(visit)
+        assert page.locator("html").get_attribute("lang") == language
+        page.get_by_role("heading", level=2, name=heading).wait_for()
+        headings = page.get_by_role("heading", level=2).all_inner_texts()
+        assert all(re.search("[\u4e00-\u9fff]", text) for text in headings), headings
+        opened = route(page, "show_document")
+        opened.locator("summary").click()
+        opened.get_by_text(f"workspace ({place})").wait_for()
 
 
 def test_a_server_with_keys_asks_for_one_once(browser, tmp_path):

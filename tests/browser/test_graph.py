@@ -405,3 +405,52 @@ def test_a_name_with_two_meanings_is_divided_by_documents(visit):
     listed.get_by_text("Tarnby | Tarnby, ship").wait_for()
     listed.get_by_role("button", name="Undo").click()
     listed.get_by_text("No corrections yet.").wait_for()
+
+
+def divide(page, name, number):
+    """Tick a document, by its number, that means something else; return the dialog."""
+    dialog = correct(page, "Split meanings…")
+    dialog.get_by_label("Name").fill(name)
+    dialog.get_by_role("checkbox").nth(number).check()
+    dialog.get_by_role("button", name="Split meanings").click()
+    return dialog
+
+
+def test_a_division_grows_and_its_hidden_meaning_is_said_to_be_hidden(visit):
+    page = visit.open(f"/{MEASURED_WORKSPACE}/graph")
+    find(page, "Oriane Keld")
+    for _ in range(2):
+        divide(page, "Keld, ship", 0).wait_for(state="detached")
+    made, _ = visit.visitor.call("GET", CORRECTIONS)["corrections"]
+    assert len(made["documents"]) == 2
+    find(page, "Keld, ship")
+    correct(page, "Hide")
+    page.get_by_text("Correction saved.").first.wait_for()
+    page.get_by_role("button", name="Corrections").click()
+    listed = page.get_by_role("dialog", name="Corrections")
+    listed.get_by_text("An entity of it is hidden.").wait_for()
+    assert listed.get_by_text("No document mentions the entity now.").count() == 0
+    assert undo_all(page, listed) == 3
+
+
+def test_what_a_dialog_refuses_is_said_in_it(visit):
+    page = visit.open(f"/{MEASURED_WORKSPACE}/graph")
+    find(page, "Oriane Keld")
+    dialog = correct(page, "Rename")
+    dialog.get_by_label("Name").fill("Tarnby")
+    dialog.get_by_role("button", name="Rename").click()
+    dialog.get_by_role("alert").get_by_text("is the name of another entity").wait_for()
+    visit.check_access()
+    page.keyboard.press("Escape")
+    dialog = correct(page, "Split meanings…")
+    dialog.get_by_label("Name").fill("Keld, ship")
+    for box in dialog.get_by_role("checkbox").all():
+        box.check()
+    dialog.get_by_text(
+        "At least one document must keep the first meaning of Oriane Keld."
+    ).wait_for()
+    assert dialog.get_by_role("button", name="Split meanings").is_disabled()
+    box.uncheck()
+    assert dialog.get_by_role("button", name="Split meanings").is_enabled()
+    assert visit.visitor.call("GET", CORRECTIONS)["corrections"] == []
+    visit.visitor.account.faults.clear()  # the browser logs the 400

@@ -43,6 +43,21 @@ def test_dropped_files_are_asked_about_without_a_click(visitor):
     visit.check_access()
 
 
+def test_a_workspace_is_named_by_what_was_taken(visitor):
+    visit = visitor.visit()
+    page = visit.open("/")
+    program, torn = "\x7fELF\x02\x00\x00", "%PDF-1.7\nnothing follows"
+    visit.drop({"program.exe": program, "empty.txt": " "})  # nothing of it is
+    page.get_by_role("alert").get_by_text("The upload was rejected").wait_for()
+    page.get_by_role("heading", level=1, name="Ask your own documents.").wait_for()
+    assert visitor.call("GET", "/workspaces") == []
+    page.locator(".sending").get_by_role("button", name="Close").click()
+    visit.drop({"program.exe": program, "torn.pdf": torn, "heron.md": HERON})
+    page.get_by_role("button", name="Heron: rename the workspace").wait_for()
+    visit.await_jobs("torn-and-1-more")
+    visitor.account.faults.clear()  # the browser logs the 422
+
+
 def test_the_sample_is_one_click(visitor):
     visit = visitor.visit(size=PHONE, colours="dark")
     page = visit.open("/")

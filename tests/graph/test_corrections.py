@@ -359,6 +359,41 @@ def test_a_name_with_two_meanings_is_divided_by_documents(small, folder):
     assert_same(state(small), before)
 
 
+def test_a_second_division_by_the_same_name_adds_documents(small, folder):
+    (folder / "rex.txt").write_text("Ada Lovelace sings. Ada Lovelace hums.", "utf-8")
+    small.index(folder)
+    small.entities.find_aliases()
+    before = state(small)
+    ship = {"name": "Ada, ship"}
+    small.graph.correct("divide", ADA, documents=["texts/mary.txt"], **ship)
+    once = state(small)
+    added = small.graph.correct("divide", ADA, documents=["texts/ada.txt"], **ship)
+    assert added.correction.documents == ("texts/mary.txt", "texts/ada.txt")
+    assert documents_of(small, added.correction.other_ids[0]) == ["texts/ada.txt", "texts/mary.txt"]
+    assert small.graph.correct("divide", ADA, documents=["texts/ada.txt"], **ship) == added
+    small.graph.undo(added.correction.id)
+    small.entities.find_aliases()
+    assert_same(state(small), once)
+    with pytest.raises(ConfigError, match=r"means `Ada, ship` in `texts/mary\.txt` already"):
+        small.graph.correct("divide", ADA, name="Ada, poem", documents=["texts/mary.txt"])
+    for found in small.graph.corrections():
+        small.graph.undo(found.correction.id)
+    small.entities.find_aliases()
+    assert_same(state(small), before)
+
+
+def test_what_hides_a_divided_entity_is_applied(small):
+    documents = ["texts/mary.txt"]
+    small.graph.correct("divide", ADA, name="Ada, ship", documents=documents)
+    relation = {"relation": "visited", "other": MARY}
+    assert small.graph.correct("remove_relation", "Ada, ship", **relation).applied
+    assert small.graph.correct("hide", "Ada, ship").applied
+    reasons = {found.correction.kind: found.reason for found in small.graph.corrections()}
+    assert reasons == {"divide": "hidden", "remove_relation": "", "hide": ""}
+    small.delete(documents)
+    assert {found.reason for found in small.graph.corrections()} == {"gone", "not_stated"}
+
+
 def test_a_stated_relation_has_its_author_as_the_source(base):
     base.graph.correct(
         "add_relation", "Oriane Keld", relation="collects", other="Lake Ashmere", author="Ana"
@@ -436,9 +471,14 @@ def test_what_cannot_be_corrected_is_refused_in_words(small, kind, entity, said,
 
 
 def test_an_unknown_correction_cannot_be_undone(small):
-    made = small.graph.correct("pin", ADA)
-    with pytest.raises(UnknownName, match=made.correction.id):
-        small.graph.undo("0123")
+    made = small.graph.correct("pin", ADA).correction.id
+    for named in (made[:5], f"{made[:-1]}?", ADA):
+        with pytest.raises(UnknownName, match=made):
+            small.graph.undo(named)
+    with pytest.raises(UnknownName) as refused:
+        small.graph.undo("zzz")
+    assert made not in str(refused.value)
+    assert "knotwork graph corrections" in refused.value.fix
 
 
 def test_an_index_for_reading_takes_no_correction(small):

@@ -134,8 +134,8 @@ def test_each_optional_feature_is_refused_by_name(base, store, part):
 
 @pytest.mark.parametrize("decision", ["merge", "split"])
 def test_decisions_of_a_person_are_refused(base, decision):
-    with pytest.raises(MissingCapability, match="merged entities"):
-        getattr(base.entities, decision)("Marta Ilves", "Olev Raud")
+    with pytest.raises(MissingCapability, match="corrections of the graph"):
+        base.graph.correct(decision, "Marta Ilves", other="Olev Raud")
 
 
 @pytest.mark.parametrize("retriever", RUNS_CYPHER)

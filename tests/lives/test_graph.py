@@ -97,15 +97,14 @@ def test_links_between_documents_lead_both_ways_and_dead_ones_are_listed(kb, tmp
 
 def test_two_names_are_merged_and_split_by_hand_and_indexing_keeps_that(own_index, papers):
     with knotwork.open(own_index) as base:
-        decision = base.entities.merge("Wen Qinglan", "温青岚")
-        assert decision.decision.verdict == "same"
+        assert base.graph.correct("merge", "Wen Qinglan", other="温青岚").applied
         (group,) = [g for g in base.entities.aliases().things if "温青岚" in g.names]
         assert "Wen Qinglan" in group.names
         around = base.graph.explore("温青岚", depth=1)
         assert any("Wen Qinglan" in node.name or node.name == "温青岚" for node in around.nodes)
         assert base.index(papers).changed == 0
         assert any("温青岚" in g.names for g in base.entities.aliases().things)
-        base.entities.split("Wen Qinglan", "温青岚")
+        base.graph.correct("split", "Wen Qinglan", other="温青岚")
         assert not any("温青岚" in g.names for g in base.entities.aliases().things)
         assert base.entities.aliases("温青岚").apart
 

@@ -87,7 +87,7 @@ def test_names_of_one_thing_are_one_entity_with_one_line_of_all_its_names(base):
     apart = read(base)
     assert {"WHO", FULL} <= {entity.name for entity in apart.entities}
     assert about(apart) == []
-    base.entities.merge("WHO", FULL)
+    base.graph.correct("merge", "WHO", other=FULL)
     around = read(base)
     standing = base.store.resolutions.groups()[idof("WHO")]
     assert [entity.id for entity in around.entities].count(standing) == 1
@@ -96,7 +96,7 @@ def test_names_of_one_thing_are_one_entity_with_one_line_of_all_its_names(base):
     (line,) = about(around)
     assert line.text.split(" (")[0] in {f"WHO / {FULL}", f"{FULL} / WHO"}
     check_supports(base, around.facts)
-    base.entities.split("WHO", FULL)
+    base.graph.correct("split", "WHO", other=FULL)
     assert read(base) == apart
 
 
@@ -104,7 +104,7 @@ def test_facts_under_any_alias_are_stated_once_for_the_entity(base):
     said = ((0, FULL, "an agency of the UN"), (1, "WHO", "it thanked Kenya"))
     describe(base, *said, (1, FULL, "it thanked Kenya"))
     assert len([fact for fact in about(read(base)) if "UN" in fact.text or "it" in fact.text]) == 2
-    base.entities.merge("WHO", FULL)
+    base.graph.correct("merge", "WHO", other=FULL)
     around = read(base)
     (line,) = about(around)
     assert "WHO" in line.text
@@ -115,7 +115,7 @@ def test_facts_under_any_alias_are_stated_once_for_the_entity(base):
 
 def test_the_summary_of_a_thing_is_its_text(base):
     describe(base, (0, FULL, "an agency of the UN"), (1, "WHO", "it thanked Kenya"))
-    base.entities.merge("WHO", FULL)
+    base.graph.correct("merge", "WHO", other=FULL)
     standing = base.store.resolutions.groups()[idof("WHO")]
     with base.store.transaction():
         base.store.readings.put_summaries([EntitySummary(standing, "all in one", "m", "k")])
@@ -136,7 +136,7 @@ def test_relations_of_names_become_one_and_those_among_names_go(base):
     apart = [fact.text for fact in read(base).facts]
     assert {f"{FULL} — supports → Kenya", "WHO — supports → Kenya"} <= set(apart)
     assert f"WHO — is short for → {FULL}" in apart
-    base.entities.merge("WHO", FULL)
+    base.graph.correct("merge", "WHO", other=FULL)
     around = read(base)
     texts = [fact.text for fact in around.facts]
     name = next(entity.name for entity in around.entities if entity.name in {"WHO", FULL})
@@ -153,10 +153,10 @@ def test_exploring_from_one_name_starts_at_all_names_of_the_thing(tmp_path):
         base.index_documents([Document(f"{n}.txt", text) for n, text in enumerate(texts)])
         before = {node.name for node in base.graph.explore("Ada").nodes}
         assert "Cleo" not in before
-        base.entities.merge("Ada", "Countess Lovelace")
+        base.graph.correct("merge", "Ada", other="Countess Lovelace")
         after = {node.name for node in base.graph.explore("Ada").nodes}
         assert before | {"Countess Lovelace", "Cleo", "Rome"} <= after
-        base.entities.split("Ada", "Countess Lovelace")
+        base.graph.correct("split", "Ada", other="Countess Lovelace")
         assert {node.name for node in base.graph.explore("Ada").nodes} == before
 
 
@@ -174,12 +174,12 @@ def test_a_question_with_one_name_finds_what_is_about_the_other(tmp_path):
             return [hit.chunk.document_title for hit in hits].index("Zorvex Holdings")
 
         assert rank() > 1
-        base.entities.merge("Zorvex Holdings", "Blue Larch")
+        base.graph.correct("merge", "Zorvex Holdings", other="Blue Larch")
         assert rank() == 1
 
 
 def test_merged_entities_are_read_once_for_each_state_of_the_index(base, monkeypatch):
-    base.entities.merge("WHO", FULL)
+    base.graph.correct("merge", "WHO", other=FULL)
     calls = []
 
     def counted(store):
@@ -191,6 +191,6 @@ def test_merged_entities_are_read_once_for_each_state_of_the_index(base, monkeyp
     assert before[0] == before[1] == before[2]
     assert base.search(QUESTION).hits
     assert len(calls) == 1
-    base.entities.split("WHO", FULL)
+    base.graph.correct("split", "WHO", other=FULL)
     assert read(base) != before[0]
     assert len(calls) == 2

@@ -166,7 +166,7 @@ def test_merged_entities_are_one(sample_index, tmp_path):
     place = fill(sample_index, tmp_path)
     with knotwork.open(tmp_path / "open.knot", settings=make_settings()) as base:
         before = {e.name: e for e in base.store.graph.entities(_ids(base)).values()}
-        base.entities.merge("Oriane Keld", "奥丽安·凯尔德")
+        base.graph.correct("merge", "Oriane Keld", other="奥丽安·凯尔德")
     with open_client(place) as client:
         ids = [before["Oriane Keld"].id, before["奥丽安·凯尔德"].id]
         part = post(client, "entities", entities=ids)

@@ -107,6 +107,32 @@ def test_values_that_json_or_unicode_does_not_have_are_refused_in_words(
     assert told in error["message"]
 
 
+RESPONSE = {"model": "open", "input": QUESTION}
+EMBEDDED = {"model": "open", "input": "x"}
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "field", "kind"),
+    [
+        ("/v1/responses", {**RESPONSE, "stream": "yes"}, "stream", "boolean"),
+        ("/v1/responses", {**RESPONSE, "stream": 1}, "stream", "boolean"),
+        (CHAT, {**ASKED, "stream": "false"}, "stream", "boolean"),
+        (CHAT, {**ASKED, "stream_options": {"include_usage": "on"}}, "include_usage", "boolean"),
+        (CHAT, {**ASKED, "knotwork": {"memory": "no"}}, "knotwork.memory", "boolean"),
+        (CHAT, {**ASKED, "knotwork": {"k": "3"}}, "knotwork.k", "integer"),
+        (CHAT, {**ASKED, "knotwork": {"k": True}}, "knotwork.k", "integer"),
+        (CHAT, {**ASKED, "knotwork": {"min_score": "0.5"}}, "knotwork.min_score", "number"),
+        ("/v1/embeddings", {**EMBEDDED, "dimensions": "384"}, "dimensions", "integer"),
+        (f"{OPEN}/ask", {"question": "x", "use_llm": "yes"}, "use_llm", "boolean"),
+        (f"{OPEN}/index", {"retry": 1}, "retry", "boolean"),
+        (f"{OPEN}/related", {"question": "x", "citations": [], "most": "2"}, "most", "integer"),
+    ],
+)
+def test_values_of_another_kind_are_refused_and_not_converted(client, path, body, field, kind):
+    error = error_of(client.post(path, json=body))
+    assert f"{field}`: Input should be a valid {kind}" in error["message"]
+
+
 HALF = b"\xed\xa0\xbd"
 
 

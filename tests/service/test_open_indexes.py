@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from tests.service.serving import (
@@ -147,3 +150,24 @@ def test_many_threads_over_more_indexes_than_may_be_open_meet_no_closed_one(fold
         _ = workspace.base
     assert workspaces.opened() <= 2
     workspaces.close()
+
+
+@pytest.mark.parametrize(("model", "is_local"), [("none", True), ("hashing:64", False)])
+def test_the_index_that_was_changed_last_is_asked_in_advance(folder, model, is_local, monkeypatch):
+    asked = []
+
+    def note(base, question, **options):
+        asked.append((Path(base.store.url).stem, options))
+
+    monkeypatch.setattr(KnowledgeBase, "ask", note)
+    for name in NAMES:
+        os.utime(folder / f"{name}.knot", (1, 1))
+    os.utime(folder / "w3.knot", (2, 2))
+    settings = make_settings()
+    settings = replace(settings, embedding=replace(settings.embedding, model=model))
+    with open_client(ServerConfig(folder, settings)) as client:
+        service = client.app.state.service
+        service.warmer.wait(60)
+        assert service.workspaces.opened() == is_local
+    assert {name for name, _ in asked} == ({"w3"} if is_local else set())
+    assert all(options["use_llm"] is False for _, options in asked)

@@ -297,6 +297,7 @@ TOOL = {"type": "function", "function": {"name": "search", "parameters": {}}}
     ("ask", "name", "value", "harmless"),
     [
         (ask_by_chat, "n", 2, 1),
+        (ask_by_chat, "n", True, 1),
         (ask_by_chat, "tools", [TOOL], []),
         (ask_by_chat, "tool_choice", "required", "none"),
         (ask_by_chat, "tool_choice", {"type": "function", "function": {"name": "x"}}, "auto"),
@@ -308,6 +309,7 @@ TOOL = {"type": "function", "function": {"name": "search", "parameters": {}}}
         (ask_by_response, "tool_choice", "required", "auto"),
         (ask_by_response, "previous_response_id", "resp_1", None),
         (ask_by_response, "background", True, False),
+        (ask_by_response, "background", 0, False),
         (ask_by_response, "text.format", {"type": "json_object"}, {"type": "text"}),
     ],
 )

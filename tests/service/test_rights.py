@@ -89,7 +89,7 @@ def served(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Served]:
         base.index(papers)
         base.graph.import_files(graph, name="vaultgraph")
         base.entities.find_aliases()
-        base.entities.merge("Ann Teal", "Ivo Quennell")
+        base.graph.correct("merge", "Ann Teal", other="Ivo Quennell")
         base.communities.update()
         levels = base.store.capabilities.communities.levels()
         ids = {

@@ -141,8 +141,8 @@ def test_merged_names_are_the_same_on_every_surface(sample_index, tmp_path):
     index = tmp_path / "open.knot"
     copy_index(sample_index, index)
     with package.open(index, settings=make_settings()) as base:
-        base.entities.merge("Oriane Keld", "Bram Ostrand")
-        base.entities.split("Oriane Keld", "Skarrow Station")
+        base.graph.correct("merge", "Oriane Keld", other="Bram Ostrand")
+        base.graph.correct("split", "Oriane Keld", other="Skarrow Station")
     with open_client(ServerConfig(tmp_path, make_settings())) as client:
         whole = sent(client.get(f"{OPEN}/names"))
     shown = printed(index, "graph", "names", "--limit", 100)

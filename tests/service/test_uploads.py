@@ -205,6 +205,20 @@ def test_no_name_leads_out_of_the_folder_of_uploads(name):
         assert not any(part.startswith((".", " ")) or "\x00" in part for part in place.parts)
 
 
+def test_the_second_of_two_files_of_one_name_is_refused(new):
+    files = [("files", ("a/x.md", text.encode())) for text in (TEXT, "# Other\n\nOther text.")]
+    data = new.post(f"{NEW}/documents", files=files).json()["data"]
+    assert [file["name"] for file in data["files"]] == ["a/x.md"]
+    (refused,) = data["refused"]
+    assert (refused["reason"], refused["message"]) == (
+        "name",
+        "The upload has two files named `a/x.md`.",
+    )
+    await_job(new, "new", data["job"])
+    (listed,) = new.get(f"{NEW}/documents").json()["data"]["documents"]
+    assert (listed["state"], listed["title"]) == ("ready", "Lanterns")
+
+
 def test_good_files_are_taken_beside_bad_ones(new):
     sent = upload(new, "new", {"good.md": TEXT, "../bad.md": TEXT, "bad.pdf": "no"})
     data = sent.json()["data"]

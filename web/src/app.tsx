@@ -17,7 +17,7 @@ import { Palette } from "./components/shell/Palette";
 import { Settings } from "./components/shell/Settings";
 import { Switcher } from "./components/shell/Switcher";
 import { t } from "./i18n";
-import { countWaiting, underway } from "./pages/library/sending";
+import { underway } from "./pages/library/sending";
 import { isLocked, needsKey } from "./state/access";
 import { useSpoken } from "./state/announcements";
 import { useCall } from "./state/calls";
@@ -160,16 +160,15 @@ function Page({ load }: { load: Load }) {
 
 /** Return whether nothing was ever put into the workspace that is shown, and nothing is asked. */
 function useFresh(): boolean {
-  const here = workspace.value;
   const isUntouched =
     page.value === "ask" &&
     place.value.query.size === 0 &&
     mayWrite.value &&
     jobs.value?.length === 0 &&
-    underway.value === null &&
-    countWaiting(here) === 0;
-  const details = useCall("get", "", isUntouched ? {} : null);
-  return details.data !== null && details.data.documents === 0 && details.data.failed === 0;
+    underway.value === null;
+  const { data } = useCall("get", "/documents", isUntouched ? { query: { limit: 1 } } : null);
+  const { ready = 0, failed = 0, waiting = 0 } = data?.counts ?? {};
+  return data !== null && ready + failed + waiting === 0;
 }
 
 function NoWorkspace({ name, first }: { name: string; first: string }) {

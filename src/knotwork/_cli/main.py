@@ -134,11 +134,12 @@ def _describe_usage_error(error: click.ClickException) -> tuple[str, str]:
     fix = f"See: {context.command_path} --help" if context else ""
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
         return "Missing command.", fix
-    if isinstance(error, click.NoSuchOption) and error.possibilities:
-        from difflib import get_close_matches
-
-        nearest = get_close_matches(error.option_name, error.possibilities, n=1, cutoff=0.0)
-        return error.message, f"Did you mean `{nearest[0]}`?"
+    if isinstance(error, click.NoSuchOption) and context:
+        options = context.command.get_params(context)
+        names = (name for option in options for name in (*option.opts, *option.secondary_opts))
+        valid = [name for name in names if name.startswith("--")]
+        unknown = UnknownName("option", error.option_name, valid, fix=fix)
+        return unknown.message, unknown.fix
     return " ".join(error.format_message().split()), fix
 
 

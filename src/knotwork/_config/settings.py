@@ -258,6 +258,7 @@ class IndexSettings:
         (), "globs of files to index; an empty list includes every known format"
     )
     exclude: tuple[str, ...] = _setting((), "globs of files to exclude, as in a .gitignore")
+    follow_links: bool = _setting(True, "follow links that lead out of an indexed folder")
     pictures: str = _setting(
         "text",
         '"text" reads the text in pictures (extra `ocr`), "model" also lets llm.describe\n'

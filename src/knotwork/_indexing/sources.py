@@ -121,6 +121,7 @@ class _Rules(NamedTuple):
     include: tuple[str, ...]
     exclude: tuple[str, ...]
     archives: ArchiveLimits
+    follow_links: bool
 
 
 def discover(
@@ -129,6 +130,7 @@ def discover(
     include: Sequence[str] = (),
     exclude: Sequence[str] = (),
     archives: ArchiveLimits | None = None,
+    follow_links: bool = True,
 ) -> Iterator[SourceFile]:
     """Yield the files below ``paths`` (files, folders or globs), in a fixed order.
 
@@ -138,7 +140,9 @@ def discover(
     ``include`` and ``exclude`` are .gitignore patterns relative to each folder in ``paths``; with
     ``include``, only matching files are yielded. A file in ``paths`` is always yielded. Skips
     hidden files and the folders of version control, virtual environments and packages. Follows a
-    link to a folder only if the walk would not reach that folder otherwise.
+    link to a folder only if the walk would not reach that folder otherwise. Without
+    ``follow_links``, a link that leads out of its folder in ``paths`` is a file that cannot be
+    read.
 
     The uri of ``old.md`` in the folder ``docs`` is ``docs/old.md``; that of a file in ``paths`` is
     its name.
@@ -146,7 +150,7 @@ def discover(
     Raises IndexingError if a path does not exist, or two files would have the same uri.
     """
     seen: dict[str, Path] = {}
-    rules = _Rules(tuple(include), tuple(exclude), archives or ArchiveLimits())
+    rules = _Rules(tuple(include), tuple(exclude), archives or ArchiveLimits(), follow_links)
     for path in paths:
         for source in _discover_one(str(path), rules):
             place = Path(os.path.realpath(place_of(source)))
@@ -179,6 +183,34 @@ def is_folder_or_archive(path: Path) -> bool:
         return True
     is_archive = bool(archive_kind(path.name)) and path.is_file()
     return is_archive or (not os.path.lexists(path) and enclosing_archive(path) is not None)
+
+
+def stays_inside(file: Path, root: Path) -> bool:
+    """Return True if a file is in a folder, or in one of the archives above, once links are
+    followed.
+    """
+    real = Path(os.path.realpath(file))
+    above = Path(os.path.realpath(root))
+    return real.is_relative_to(above) or above.is_relative_to(real)
+
+
+def _within_root(file: SourceFile) -> SourceFile:
+    """Return a file, or one that cannot be read if a link leads out of the indexed folder."""
+    if isinstance(file.path, StoredObject) or file.read is not unread:
+        return file
+    place = place_of(file)
+    inside = stays_inside(place, Path(file.root))
+    return file if inside else _refused_link(file.uri, place, file.root)
+
+
+def _refused_link(uri: str, path: Path, root: str) -> SourceFile:
+    """Return a file that is not read, since a link leads out of the folder ``root``."""
+    error = LoadError(
+        "unreadable",
+        f"`{uri}` is a link that leads out of `{Path(root).name}`, so it is not read.",
+        fix="Put the file itself there.",
+    )
+    return SourceFile(uri, path=path, root=root, read=partial(_fail, error))
 
 
 def _discover_one(named: str, rules: _Rules) -> Iterator[SourceFile]:
@@ -234,6 +266,7 @@ class _Walk:
         self._include = GitIgnoreSpec.from_lines(rules.include) if rules.include else None
         self._exclude = GitIgnoreSpec.from_lines(rules.exclude)
         self._archives = rules.archives
+        self._follow_links = rules.follow_links
         self._real_root = os.path.realpath(root)
         self._entered = {self._real_root}
 
@@ -264,7 +297,10 @@ class _Walk:
             skipped = _is_skipped_folder(path) if is_folder else skips_file(name)
             if skipped or _is_ignored(parts, self._exclude, rules, is_folder=is_folder):
                 continue
-            if not is_folder and archive_kind(name) and path.is_file():
+            leaves = not self._follow_links and entry.is_symlink()
+            if leaves and not stays_inside(path, self._root):
+                found.append(_refused_link(_uri(self._root.name, parts), path, str(self._root)))
+            elif not is_folder and archive_kind(name) and path.is_file():
                 found.extend(self.archived(path, parts, rules))
             elif not is_folder:
                 if self._include is None or self._include.match_file("/".join(parts)):
@@ -711,9 +747,12 @@ def select_files(
             include=settings.include,
             exclude=settings.exclude,
             archives=ArchiveLimits.of(settings),
+            follow_links=settings.follow_links,
         )
     )
     files = [_named_by_widest_root(file, roots) for file in (*found, *objects)]
+    if not settings.follow_links:
+        files = [_within_root(file) for file in files]
     _check_names(store, files)
     listed = (file.path for file in found if isinstance(file.path, ArchivedFile))
     archives = {path.archive for path in listed if path.is_listed}
@@ -1045,7 +1084,7 @@ def _with_edge_keys(
     known: dict[str, bytes] = {}
     for file in checked(files):
         entry = entries.get(file.uri)
-        if not _is_page(file.uri):
+        if not _is_page(file.uri) or file.read is not unread:
             known[file.uri] = b""
         elif entry and entry.edge_keys and not is_racy(entry) and has_same_times(file, entry):
             known[file.uri] = entry.edge_keys

@@ -63,7 +63,7 @@ def test_a_join_is_noticed_and_brings_names_together_and_an_undo_lets_them_go(ba
     base.communities.update()
     assert base.communities.is_current()
     assert not share_community(base, "Zed Rowan", "Juno Dome")
-    base.entities.merge("Zed Rowan", "Juno Dome")
+    base.graph.correct("merge", "Zed Rowan", other="Juno Dome")
     assert not base.communities.is_current()
     base.communities.update()
     assert base.communities.is_current()
@@ -71,7 +71,7 @@ def test_a_join_is_noticed_and_brings_names_together_and_an_undo_lets_them_go(ba
     joined = all_of(base)
     assert refresh_communities(base.store).changed == 0
     assert all_of(base) == joined
-    base.entities.split("Zed Rowan", "Juno Dome")
+    base.graph.correct("split", "Zed Rowan", other="Juno Dome")
     assert not base.communities.is_current()
     base.communities.update()
     assert base.communities.is_current()
@@ -85,7 +85,7 @@ def test_a_join_is_noticed_and_brings_names_together_and_an_undo_lets_them_go(ba
 def test_entities_untouched_by_a_merge_keep_their_community(base):
     base.communities.update()
     before = {community.id: community for community in all_of(base)}
-    base.entities.merge("Zed Rowan", "Juno Dome")
+    base.graph.correct("merge", "Zed Rowan", other="Juno Dome")
     base.communities.update()
     after = {community.id: community for community in all_of(base)}
     kitchen = lowest_of(base, "Wren Bakery")
@@ -94,24 +94,24 @@ def test_entities_untouched_by_a_merge_keep_their_community(base):
 
 
 def test_a_decision_that_joins_nothing_new_leaves_communities_as_they_are(base):
-    base.entities.merge("Zed Rowan", "Mara Quill")
+    base.graph.correct("merge", "Zed Rowan", other="Mara Quill")
     base.communities.update()
-    base.entities.split("Chef Odette", "Nadia Sol")
+    base.graph.correct("split", "Chef Odette", other="Nadia Sol")
     assert base.communities.is_current()
-    base.entities.merge("Mara Quill", "Zed Rowan")
+    base.graph.correct("merge", "Mara Quill", other="Zed Rowan")
     assert base.communities.is_current()
 
 
 def test_from_scratch_they_depend_on_the_graph_and_on_which_names_are_one(base):
     base.communities.update()
-    base.entities.merge("Zed Rowan", "Juno Dome")
-    base.entities.split("Zed Rowan", "Juno Dome")
+    base.graph.correct("merge", "Zed Rowan", other="Juno Dome")
+    base.graph.correct("split", "Zed Rowan", other="Juno Dome")
     base.communities.update()
-    base.entities.merge("Juno Dome", "Zed Rowan")
+    base.graph.correct("merge", "Juno Dome", other="Zed Rowan")
     base.communities.update()
     refresh_communities(base.store, rebuild=True)
     other = make_index([Document("extra.txt", EXTRA), *all_documents()[::-1]])
-    other.entities.merge("Zed Rowan", "Juno Dome")
+    other.graph.correct("merge", "Zed Rowan", other="Juno Dome")
     refresh_communities(other.store)
     assert all_of(base) == all_of(other)
     found = detect_communities(read_network(other.store), DivisionOptions())
@@ -120,7 +120,7 @@ def test_from_scratch_they_depend_on_the_graph_and_on_which_names_are_one(base):
 
 def test_deleting_a_document_splits_groups_it_joined(base):
     base.index_documents([Document("away.txt", AWAY)])
-    base.entities.merge("The Harbour Ghost", "Juno Dome")
+    base.graph.correct("merge", "The Harbour Ghost", other="Juno Dome")
     base.communities.update()
     assert share_community(base, "Harbour Ghost", "Juno Dome")
     base.delete("away.txt")
@@ -136,14 +136,14 @@ def test_reports_by_a_model_are_asked_about_again_after_a_join(base):
     model = ScriptedChatModel(lambda request: brain(request.messages))
     bring_up_to_date(base.store, writer=ReportWriter(model, concurrency=1))
     assert is_current(base.store, written=True)
-    base.entities.merge("Zed Rowan", "Juno Dome")
+    base.graph.correct("merge", "Zed Rowan", other="Juno Dome")
     assert not is_current(base.store, written=True)
 
 
 def test_communities_from_elsewhere_stay_when_names_are_joined(base):
     base.communities.update()
     mark_current(base.store)
-    base.entities.merge("Zed Rowan", "Juno Dome")
+    base.graph.correct("merge", "Zed Rowan", other="Juno Dome")
     assert base.communities.is_current()
     base.index_documents([Document("away.txt", AWAY)])
     assert not base.communities.is_current()

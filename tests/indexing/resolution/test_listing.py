@@ -48,27 +48,28 @@ def test_several_names_may_be_asked_about(base):
 
 def test_merges_and_splits_are_returned_as_they_apply(base):
     base.entities.find_aliases()
-    parted = base.entities.split("Marie Curie", "Curie")
+    base.graph.correct("split", "Marie Curie", other="Curie")
+    (parted,) = base.entities.aliases("Curie").apart
     assert (parted.decision.by_person, parted.decision.joins) == (True, False)
     assert {parted.first, parted.second} == {"Curie", "Marie Curie"}
-    assert base.entities.aliases("Curie").apart == (parted,)
-    joined = base.entities.merge("Curie", "Marie Curie")
+    assert base.graph.correct("merge", "Curie", other="Marie Curie").applied
+    (joined,) = base.entities.aliases("Curie").things[0].decisions
     assert joined.decision.source == PERSON_SOURCE
     assert not joined.refused
-    assert base.entities.aliases("Curie").things[0].decisions == (joined,)
     with pytest.raises(ConfigError, match="one entity"):
-        base.entities.merge("Curie", "CURIE")
+        base.graph.correct("merge", "Curie", other="CURIE")
 
 
 def test_a_refused_join_is_among_what_is_held_apart(base):
     base.entities.find_aliases()
-    base.entities.split("Marie Curie", "Curie")
-    base.entities.merge("Curie", "Paris")
-    refused = base.entities.merge("Paris", "Marie Curie")
+    base.graph.correct("split", "Marie Curie", other="Curie")
+    base.graph.correct("merge", "Curie", other="Paris")
+    refused = base.graph.correct("merge", "Paris", other="Marie Curie")
     pairs = {frozenset((idof("Paris"), idof(name))) for name in ("Curie", "Marie Curie")}
     (lost,) = [item for item in base.entities.aliases().apart if item.refused]
     assert frozenset(lost.decision.pair) == max(pairs, key=sorted)
-    assert refused.refused is (set(refused.decision.pair) == set(lost.decision.pair))
+    ends = *refused.correction.entity_ids, *refused.correction.other_ids
+    assert refused.applied is not (set(ends) == set(lost.decision.pair))
 
 
 def test_homonyms_have_the_documents_of_each_meaning(base):
@@ -92,7 +93,5 @@ def test_a_store_that_holds_no_decisions_has_none_and_takes_none(base):
     plain = MinimalStore(base.store)
     entities = Entities(plain)
     assert read_same_names(plain) == SameNames()
-    with pytest.raises(MissingCapability, match=r"`memory:` does not support merged entities"):
-        entities.merge("WHO", "Kenya")
     with pytest.raises(MissingCapability, match=r"`memory:` does not support merged entities"):
         entities.find_aliases()

@@ -1,5 +1,5 @@
-import type { ButtonHTMLAttributes, ComponentChildren } from "preact";
-import { useState } from "preact/hooks";
+import { type ButtonHTMLAttributes, type ComponentChildren, createContext } from "preact";
+import { useContext, useState } from "preact/hooks";
 import { isAborted } from "../api/client";
 import { announce } from "../state/announcements";
 import { tellError } from "./ErrorState";
@@ -25,7 +25,12 @@ interface ButtonProps extends Common {
   busy?: boolean;
 }
 
-/** A button with words. An error of what it does is announced. */
+/** Gets the error of a button within, or null when one is pressed; by default, it is announced. */
+export const Failures = createContext((error: unknown) => {
+  if (error !== null) announce(tellError(error), "bad");
+});
+
+/** A button with words. */
 export function Button(props: ButtonProps) {
   const { label, children = label, kind = "plain", icon, busy = false, ...rest } = props;
   const [isWorking, click] = useClick(rest.onClick);
@@ -79,14 +84,16 @@ function useClick(
   onClick: ((event: MouseEvent) => unknown) | undefined,
 ): [boolean, (event: MouseEvent) => void] {
   const [isWorking, setWorking] = useState(false);
+  const report = useContext(Failures);
   const click = (event: MouseEvent) => {
     if (isWorking) return;
+    report(null);
     const done = onClick?.(event);
     if (!(done instanceof Promise)) return;
     setWorking(true);
     done
       .catch((error: unknown) => {
-        if (!isAborted(error)) announce(tellError(error), "bad");
+        if (!isAborted(error)) report(error);
       })
       .finally(() => setWorking(false));
   };

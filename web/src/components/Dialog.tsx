@@ -1,7 +1,9 @@
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useContext, useEffect, useRef, useState } from "preact/hooks";
 import { t } from "../i18n";
-import { Button, IconButton } from "./Button";
+import { Button, Failures, IconButton } from "./Button";
+import { tellError } from "./ErrorState";
+import { Icon } from "./Icon";
 
 interface DialogProps {
   title: string;
@@ -14,10 +16,16 @@ interface DialogProps {
   isBare?: boolean;
 }
 
-/** A dialog over the page, which has the focus until it is closed. */
+/** A dialog over the page, which has the focus until it is closed, and shows what fails in it. */
 export function Dialog(props: DialogProps) {
   const { title, onClose, children, actions, class: kind = "", isBare = false } = props;
   const element = useRef<HTMLDialogElement>(null);
+  const [error, setError] = useState<unknown>(null);
+  const reportOutside = useContext(Failures);
+  const report = (failure: unknown) => {
+    if (element.current) setError(failure);
+    else reportOutside(failure);
+  };
   useEffect(() => {
     const dialog = element.current;
     const before = document.activeElement;
@@ -48,12 +56,22 @@ export function Dialog(props: DialogProps) {
             <IconButton icon="close" label={t("Close")} onClick={onClose} />
           </header>
         )}
-        {children}
-        {actions && <footer class="row end">{actions}</footer>}
+        <Failures.Provider value={report}>
+          {children}
+          {error !== null && (
+            <div ref={showElement} class="card row top error-state" role="alert">
+              <Icon name="bad" size={20} />
+              <p>{tellError(error)}</p>
+            </div>
+          )}
+          {actions && <footer class="row end">{actions}</footer>}
+        </Failures.Provider>
       </div>
     </dialog>
   );
 }
+
+const showElement = (element: HTMLElement | null) => element?.scrollIntoView({ block: "nearest" });
 
 interface ConfirmProps extends Omit<DialogProps, "actions" | "isBare"> {
   action: string;

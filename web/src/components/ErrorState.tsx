@@ -29,6 +29,11 @@ function fixOf(error: unknown): string {
   return error.code === UNREACHABLE ? t("Nothing was changed. Try again.") : say(error.fix);
 }
 
+/** Return whether what was asked for is not there. */
+export function isMissing(error: unknown): boolean {
+  return error instanceof ApiError && error.status === 404;
+}
+
 /** The cards of the page, oldest first: what several parts report is shown once. */
 const cards = signal<readonly { text: string }[]>([]);
 
@@ -71,7 +76,9 @@ export function ErrorState({ error, retry }: { error: unknown; retry?: () => voi
             {t("Request")} <code>{requestId}</code>
           </p>
         )}
-        {retry && <Button label={t("Try again")} icon="refresh" class="fold" onClick={again} />}
+        {retry && !isMissing(error) && (
+          <Button label={t("Try again")} icon="refresh" class="fold" onClick={again} />
+        )}
       </div>
     </div>
   );

@@ -24,6 +24,23 @@ export function Section({ title, note, level: Head = "h3", class: kind, children
   );
 }
 
+/** Short values, each below its name; those that are empty are left out. */
+export function Facts({ of }: { of: readonly (readonly [string, string])[] }) {
+  return (
+    <dl class="figures">
+      {of.map(
+        ([name, value]) =>
+          value && (
+            <div key={name}>
+              <dt>{name}</dt>
+              <dd class="number">{value}</dd>
+            </div>
+          ),
+      )}
+    </dl>
+  );
+}
+
 /** A button below a list that is not whole. */
 export function More({ note = "", onMore }: { note?: string; onMore: () => void }) {
   return (

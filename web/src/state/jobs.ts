@@ -26,6 +26,7 @@ export const JOB_KINDS: Texts = {
   index: "Index uploads",
   reindex: "Reindex",
   watch: "Update a watched folder",
+  unfollow: "Remove a folder",
   delete: "Remove documents",
   communities: "Build communities",
   evaluate: "Evaluate",
@@ -90,7 +91,18 @@ export async function loadJobs(): Promise<void> {
   const asked = shown.peek();
   if (!asked) return;
   const listed = await call("get", "/jobs", { workspace: asked, query: { limit: 50 } });
-  if (workspace.value === asked) jobs.value = listed;
+  if (workspace.value !== asked) return;
+  const before = jobs.peek();
+  jobs.value = listed;
+  const isKnown = (id: string) => before?.some((job) => job.id === id && !isOpen(job));
+  const ended = before ? listed.filter((job) => !isOpen(job) && !isKnown(job.id)) : [];
+  // Each tab sees the end of a job by itself, also of one that another tab has started.
+  if (ended.length > 0) revision.value += 1;
+  for (const job of ended)
+    if (stoppedAt(job))
+      announce(
+        t("Stopped while reading {name}. Finished files are kept.", { name: stoppedAt(job) }),
+      );
 }
 
 /** Show a job that was just started, or has changed, by default in the workspace that is shown. */
@@ -139,6 +151,9 @@ export function startJobs(): void {
   hear("jobs", (name) => {
     if (name === shown.peek()) void look();
   });
+  document.addEventListener("visibilitychange", () => {
+    if (document.visibilityState === "visible") void look();
+  });
   effect(() => {
     jobs.value = null;
     if (shown.value) void look();
@@ -153,7 +168,6 @@ export function startJobs(): void {
   effect(() => {
     if (!followed.value) return;
     const abort = new AbortController();
-    const id = currentJob.peek()?.id;
     progress.value = null;
     pace.value = null;
     followEvents(`/api/v1/workspaces/${followed.value}/events`, {
@@ -163,15 +177,7 @@ export function startJobs(): void {
       onLost: (lost) => {
         isCutOff.value = lost;
       },
-    })
-      .then(loadJobs)
-      .then(() => {
-        revision.value += 1;
-        const job = jobs.value?.find((known) => known.id === id);
-        const name = job && stoppedAt(job);
-        if (name) announce(t("Stopped while reading {name}. Finished files are kept.", { name }));
-      })
-      .catch(look);
+    }).then(look, look);
     return () => {
       abort.abort();
       isCutOff.value = false;

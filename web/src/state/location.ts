@@ -96,6 +96,12 @@ export function setQuery(change: Query, { replace = false } = {}): void {
 }
 
 /** Return what the address says under a name, or an empty text. */
+/** Return the part of a document that the address has open beside the page, as `id:start:end`. */
+export function askedPart(): { document: string; start: number; end: number } | null {
+  const [, document, start, end] = /^([^:]+):(\d+):(\d+)$/.exec(asked("at")) ?? [];
+  return document ? { document, start: Number(start), end: Number(end) } : null;
+}
+
 export function asked(name: string): string {
   return place.value.query.get(name) ?? "";
 }

@@ -1,6 +1,6 @@
 /** What the tabs of one browser tell each other, so that they agree. */
 
-type Subject = "key" | "key-wanted" | "workspaces" | "jobs";
+type Subject = "key" | "key-wanted" | "workspaces" | "jobs" | "changed";
 
 const listeners = new Map<Subject, (value: string) => void>();
 let channel: BroadcastChannel | null = null;

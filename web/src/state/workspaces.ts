@@ -44,9 +44,20 @@ export async function loadWorkspaces(): Promise<void> {
   }
 }
 
+/** Have what a workspace holds loaded again, here and in other tabs. */
+export function noteChange(name: string = workspace.peek()): void {
+  tell("changed", name);
+  loadAgain(name);
+}
+
+function loadAgain(name: string): void {
+  if (name === workspace.peek()) revision.value += 1;
+}
+
 /** Load the list now, and whenever the server is back, the key or another tab has changed it. */
 export function startWorkspaces(): void {
   hear("workspaces", loadWorkspaces);
+  hear("changed", loadAgain);
   effect(() => {
     void renewal.value;
     void loadWorkspaces();
@@ -60,9 +71,9 @@ export async function makeWorkspace(title: string, name = ""): Promise<string> {
   return made.name;
 }
 
-/** Change the title of the workspace that is shown. Throws ApiError. */
-export async function renameWorkspace(title: string): Promise<void> {
-  await call("patch", "", { body: { title } });
+/** Change the title of a workspace, by default of the one that is shown. Throws ApiError. */
+export async function renameWorkspace(title: string, name = workspace.peek()): Promise<void> {
+  await call("patch", "", { workspace: name, body: { title } });
   await changed();
 }
 

@@ -174,7 +174,7 @@ def merge(session: Session, *, one: str, other: str) -> None:
 
     opened = session.open_existing()
     before = opened.entities.aliases()
-    decided = opened.entities.merge(one, other)
+    decided = _decide(opened, "merge", one, other)
     if not decided.refused:
         _report_decision(session, opened, decided, before, "are merged")
         return
@@ -200,7 +200,17 @@ def split(session: Session, *, one: str, other: str) -> None:
     """
     opened = session.open_existing()
     before = opened.entities.aliases()
-    _report_decision(session, opened, opened.entities.split(one, other), before, "are kept apart")
+    decided = _decide(opened, "split", one, other)
+    _report_decision(session, opened, decided, before, "are kept apart")
+
+
+def _decide(opened: KnowledgeBase, kind: str, one: str, other: str) -> NamedDecision:
+    """Correct which names mean one entity, and return the decision."""
+    made = opened.graph.correct(kind, one, other=other).correction
+    pair = {made.entity_ids[0], made.other_ids[0]}
+    known = opened.entities.aliases([made.entity, made.other])
+    every = (*known.apart, *(d for thing in known.things for d in thing.decisions))
+    return next(d for d in every if set(d.decision.pair) == pair)
 
 
 def _report_decision(

@@ -13,6 +13,7 @@ from base64 import b64decode, b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
+from difflib import get_close_matches
 from typing import Literal
 
 import numpy as np
@@ -99,7 +100,6 @@ _DECIDE = frozenset({"same", "divide"})
 _LOSE_VECTORS = frozenset({"hide", "divide"})
 """The kinds that may remove vectors of names."""
 
-_SHOWN_IDS = 8
 _LONGEST = 500
 _STATED_ABOUT = 0.5
 """How much the passage of a stated relation is about each end."""
@@ -183,11 +183,13 @@ class Corrections:
             other_forms=other_forms,
             documents=uris,
         )
-        correction = replace(correction, id=correction_id(correction))
         current = in_effect(known).get(subject_of(correction))
         if kind == "divide":
             self._check_division(correction, known, is_new=current is None)
-        elif current is None or current.id != correction.id:
+            earlier = current.documents if current else ()
+            correction = replace(correction, documents=tuple(dict.fromkeys((*earlier, *uris))))
+        correction = replace(correction, id=correction_id(correction))
+        if kind != "divide" and (current is None or current.id != correction.id):
             self._check(correction, one, two)
         return correction
 
@@ -241,13 +243,20 @@ class Corrections:
         if hiding is None:
             known = in_effect(read_corrections(self._store)).values()
             names = [c.entity for c in known if c.kind == "hide"]
-            raise UnknownName("hidden entity", entity, nearest=names)
+            raise UnknownName("hidden entity", entity, names)
         return self.undo(hiding.id)
 
     def _recorded(self, correction_id: str) -> Correction:
         known = {correction.id: correction for correction in self._held.corrections()}
         if correction_id not in known:
-            raise UnknownName("correction", correction_id, nearest=[*known][-_SHOWN_IDS:])
+            form = normal_form(correction_id)
+            near = [
+                *(key for key in known if key.startswith(correction_id)),
+                *get_close_matches(correction_id, known),
+                *(c.id for c in known.values() if form in map(normal_form, (c.entity, c.other))),
+            ]
+            fix = "List them with: knotwork graph corrections" if known else "There are none."
+            raise UnknownName("correction", correction_id, nearest=dict.fromkeys(near), fix=fix)
         return known[correction_id]
 
     def _find(self, name: str) -> Entity:
@@ -321,8 +330,16 @@ class Corrections:
         chunks = self._store.documents.chunk_ids_of(ids)
         for key, uri in ids.items():
             mentions = self._store.graph.mentions(chunks.get(key, ())).values()
-            if not any(mention.entity_id in ends for found in mentions for mention in found):
-                raise UnknownName("document", uri, place=f" that mentions `{correction.entity}`")
+            if any(mention.entity_id in ends for found in mentions for mention in found):
+                continue
+            divided = (c for c in in_effect(known).values() if c.forms == correction.forms)
+            for earlier in divided:
+                if uri in earlier.documents:
+                    raise ConfigError(
+                        f"`{correction.entity}` means `{earlier.name}` in `{uri}` already.",
+                        fix=f"Undo the correction {earlier.id} first.",
+                    )
+            raise UnknownName("document", uri, place=f" that mentions `{correction.entity}`")
 
     def _check_relation(self, correction: Correction, one: Entity, two: Entity) -> None:
         ends, relation = correction.entity_ids, correction.relation

@@ -185,9 +185,10 @@ class KnowledgeGraph:
 
         ``entity`` and ``other`` are names or ids. ``kind`` is "rename" (with ``name``), "retype"
         (``type``), "merge" or "split" (``other``), "divide" (``name``: what ``documents``, by their
-        uris, mean by the entity), "hide", "pin", "add_relation" or "remove_relation" (``relation``
-        and ``other``); "show" undoes a "hide". A correction stays in effect whatever is indexed or
-        deleted. One that is in effect is not recorded again. ``author`` is "local" by default.
+        uris, mean by the entity; it keeps those that an earlier one names), "hide", "pin",
+        "add_relation" or "remove_relation" (``relation`` and ``other``); "show" undoes a "hide". A
+        correction stays in effect whatever is indexed or deleted. One that is in effect is not
+        recorded again. ``author`` is "local" by default.
 
         Raises UnknownName for an unknown kind, entity or relation, ConfigError if a correction
         lacks something or says what is so, SchemaMismatch, StoreReadOnly, StoreBusy.

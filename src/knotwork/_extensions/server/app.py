@@ -27,6 +27,7 @@ from knotwork._extensions.server.routes import (
     corrections,
     documents,
     evaluations,
+    folders,
     graph,
     guide,
     jobs,
@@ -44,7 +45,8 @@ from knotwork.errors import KnotworkError
 API = "/api/v1"
 _ROUTES = (
     *(workspaces.router, documents.router, jobs.router, ask.router, ask.memories, graph.router),
-    *(corrections.router, evaluations.router, guide.router, originals.router, threads.router),
+    *(corrections.router, evaluations.router, folders.router, guide.router, originals.router),
+    threads.router,
 )
 Responses = dict[int | str, dict[str, Any]]
 _MOST_BODY_BYTES = 1 * MEGABYTE

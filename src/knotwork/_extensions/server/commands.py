@@ -51,8 +51,16 @@ if TYPE_CHECKING:
     help="Folder or URL of storage whose changes are indexed, in the workspace NAME. May be "
     "repeated.",
 )
+@click.option(
+    "--allow",
+    "allowed",
+    metavar="FOLDER",
+    multiple=True,
+    type=click.Path(),
+    help="Folder that keys with the role `write` may choose to watch. May be repeated.",
+)
 @every_option("1h")
-def serve_command(
+def serve_command(  # noqa: PLR0913 - a parameter for each option
     session: Session,
     *,
     place: str | None,
@@ -61,6 +69,7 @@ def serve_command(
     keys: str | None,
     read_only: bool,
     watched: tuple[str, ...],
+    allowed: tuple[str, ...],
     every_s: float,
 ) -> None:
     """Serve the indexes in a FOLDER as workspaces, or one index FILE as the workspace `default`.
@@ -91,7 +100,13 @@ def serve_command(
     settings = replace(session.settings, service=service)
     folders = _watched_folders(watched, has_names=not url and path.is_dir())
     served = ServerConfig(
-        path, settings, read_only=read_only, url=url, watched=folders, every_s=every_s
+        path,
+        settings,
+        read_only=read_only,
+        url=url,
+        watched=folders,
+        every_s=every_s,
+        allowed=allowed,
     )
     served.check()
 

@@ -30,7 +30,13 @@ from knotwork._extensions.watching.watch import Watch, check_not_emptied
 from knotwork._indexing.archives import enclosing_archive
 from knotwork._indexing.changes import entry_path
 from knotwork._indexing.report import IndexingInterrupted, IndexReport
-from knotwork._indexing.sources import is_url, select_entries, stored_roots
+from knotwork._indexing.sources import (
+    is_inside,
+    is_url,
+    select_entries,
+    store_roots,
+    stored_roots,
+)
 from knotwork._shapes.indexing import describe_model_usage, describe_money, describe_report
 from knotwork._stores.base import LedgerEntry
 from knotwork.errors import (
@@ -411,6 +417,7 @@ def run_reindex(workspace: Workspace, arguments: Arguments, progress: JobProgres
         paths = [root for root in roots if is_url(root) or Path(root).exists()]
     else:
         paths = [entry_path(e) for e in _existing_entries(workspace, arguments) if e.root]
+    paths = [path for path in paths if workspace.folders.may_read(path)]
     if not paths:
         return index_report_json(IndexReport())
     return _index_paths(workspace, paths, {**arguments, "retry": True}, progress)
@@ -419,6 +426,8 @@ def run_reindex(workspace: Workspace, arguments: Arguments, progress: JobProgres
 def run_watched(workspace: Workspace, arguments: Arguments, progress: JobProgress) -> JobReport:
     """Update the index from a folder or URL that the server watches."""
     path = str(arguments["path"])
+    if path not in workspace.folders.followed():  # any more
+        return index_report_json(IndexReport())
     check_not_emptied(workspace.base.store, path, arguments["filled_as"])
     return _index_paths(workspace, [path], arguments, progress)
 
@@ -434,6 +443,28 @@ def run_delete(workspace: Workspace, arguments: Arguments, progress: JobProgress
         if uri not in known and (upload := waiting_upload(workspace, uri)):
             upload.unlink(missing_ok=True)
     removed = workspace.base.delete([entry.uri for entry in entries]) if entries else ()
+    _refresh_communities(workspace, progress)
+    return {"removed": list(removed)}
+
+
+def run_unfollow(workspace: Workspace, arguments: Arguments, progress: JobProgress) -> JobReport:
+    """Remove the documents of a folder that the workspace does not follow any more.
+
+    Those that are in another indexed folder too stay.
+    """
+    progress.enter("remove")
+    store, path = workspace.base.store, str(arguments["path"])
+    if path in workspace.folders.followed():  # again
+        return {"removed": []}
+    roots = [root for root in stored_roots(store) if root != path]
+    places = {e.uri: entry_path(e) for e in store.ledger.entries() if e.root}
+    gone = [
+        uri
+        for uri, place in places.items()
+        if is_inside(place, path) and not any(is_inside(place, root) for root in roots)
+    ]
+    removed = workspace.base.delete(gone) if gone else ()
+    store_roots(store, roots)
     _refresh_communities(workspace, progress)
     return {"removed": list(removed)}
 
@@ -477,6 +508,7 @@ WORK: Mapping[str, Callable[[Workspace, Arguments, JobProgress], JobReport]] = {
     "reindex": run_reindex,
     "watch": run_watched,
     "delete": run_delete,
+    "unfollow": run_unfollow,
     "communities": run_communities,
     "evaluate": run_evaluation_job,
     "import_graph": run_graph_import,

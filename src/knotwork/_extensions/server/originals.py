@@ -7,7 +7,6 @@ would not fit others. An original that is not there raises NotFound with the rea
 from __future__ import annotations
 
 import asyncio
-import os
 from collections import OrderedDict
 from collections.abc import Hashable
 from contextlib import suppress
@@ -21,7 +20,7 @@ from knotwork._indexing.archives import ArchivedFile, ArchiveLimits, enclosing_a
 from knotwork._indexing.changes import entry_path
 from knotwork._indexing.loaders.loader import MEGABYTE
 from knotwork._indexing.loaders.loader_registry import MAX_FILE_MB
-from knotwork._indexing.sources import discover, is_url, place_of
+from knotwork._indexing.sources import discover, is_url, place_of, stays_inside
 from knotwork._indexing.workers import (
     PROCESS_FAILURES,
     ReadingLimits,
@@ -107,7 +106,7 @@ def _locate(workspace: Workspace, document: Document) -> _Place:
         path, root = workspace.uploads.joinpath(*tail.split("/")), workspace.uploads
     archive = None if path.is_file() else enclosing_archive(path)
     file = archive or path
-    if not file.is_file() or not _is_inside(file, root):
+    if not file.is_file() or not stays_inside(file, root):
         raise _gone(document)
     return _Place(entry, path, archive)
 
@@ -124,15 +123,6 @@ def _kind_of(media_type: str) -> str:
     if media_type == "application/pdf" or main == "image":
         return "pages"
     return main if main in ("audio", "video") else "file"
-
-
-def _is_inside(file: Path, root: Path) -> bool:
-    """Return True if a file is in a folder, or in one of the archives above, once links are
-    followed.
-    """
-    real = Path(os.path.realpath(file))
-    above = Path(os.path.realpath(root))
-    return real.is_relative_to(above) or above.is_relative_to(real)
 
 
 _SECONDS = 8.0

@@ -19,7 +19,12 @@ FilterText = Annotated[str, Field(max_length=MOST_FILTER_CHARACTERS)]
 
 
 class UnicodeRequest(BaseModel):
-    """A request whose texts can be written as UTF-8, and whose numbers are finite."""
+    """A request whose texts can be written as UTF-8, and whose numbers are finite.
+
+    Values are not converted: "yes" is not true, and "3" is not a number.
+    """
+
+    model_config = ConfigDict(strict=True)
 
     @model_validator(mode="before")
     @classmethod

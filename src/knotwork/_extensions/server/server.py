@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import ipaddress
 import logging
 import math
@@ -14,13 +13,15 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import uvicorn
 from fastapi import FastAPI
 
+from knotwork._cancellation import Cancellation, Cancelled
 from knotwork._config import ServiceSettings, Settings
 from knotwork._extensions.server.connections import (
     ACCEPTED_AT_ONCE,
@@ -44,9 +45,15 @@ from knotwork._extensions.server.memories import OffersOfKeys
 from knotwork._extensions.server.observability import Metrics
 from knotwork._extensions.server.originals import PageDrawer
 from knotwork._extensions.server.private_files import place_name
-from knotwork._extensions.server.workspaces import DEFAULT_WORKSPACE, INDEX_SUFFIX, Workspaces
-from knotwork._extensions.watching.watch import Watch
+from knotwork._extensions.server.workspaces import (
+    DEFAULT_WORKSPACE,
+    INDEX_SUFFIX,
+    UPLOADS,
+    Workspaces,
+)
+from knotwork._extensions.watching.watch import Watch, require_extra
 from knotwork._indexing.loaders.loader import MEGABYTE
+from knotwork._indexing.sources import absolute_path, is_url
 from knotwork._inference.embedder import Embedder
 from knotwork._inference.model_registry import open_embedder
 from knotwork._sqlite_file import IN_MEMORY
@@ -56,6 +63,7 @@ from knotwork.errors import (
     ConfigError,
     KnotworkError,
     MissingExtra,
+    NotFound,
     StoreReadOnly,
     StoreUnavailable,
 )
@@ -93,6 +101,8 @@ class ServerConfig:
     watched: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """The watched folders and URLs of each workspace."""
     every_s: float = 3_600
+    allowed: Sequence[str] = ()
+    """Folders that people may have their workspaces follow."""
 
     @property
     def keys_path(self) -> Path:
@@ -109,9 +119,10 @@ class ServerConfig:
         """Raise ConfigError for a path that cannot be served, folders that cannot be watched, an
         invalid proxy or a missing key.
         """
-        if self.watched and self.read_only:
+        if (self.watched or self.allowed) and self.read_only:
             raise ConfigError(
-                "A read-only server cannot watch folders.", fix="Leave out --read-only or --watch."
+                "A read-only server cannot watch folders.",
+                fix="Leave out --read-only, or --watch and --allow.",
             )
         is_file = self.path.suffix == INDEX_SUFFIX or self.path.is_file()
         if not self.url and not is_file and not self.path.is_dir():
@@ -121,6 +132,8 @@ class ServerConfig:
             )
         for paths in self.watched.values():
             Watch(paths, every_s=self.every_s)  # needs its extra
+        if allowed_folders(self.allowed):
+            require_extra()
         ProxyNetworks(self.settings.service.trusted_proxies)
         if not is_loopback(self.settings.service.host) and not KeyFile(self.keys_path).listed():
             raise ConfigError(
@@ -129,13 +142,43 @@ class ServerConfig:
             )
 
 
+def allowed_folders(paths: Iterable[str]) -> dict[str, str]:
+    """Return the absolute paths of allowed folders by name. Raises ConfigError.
+
+    A folder that does not exist is allowed: its disk may be mounted later.
+    """
+    found: dict[str, str] = {}
+    for given in paths:
+        path = absolute_path(given)
+        name = Path(path).name
+        if is_url(given) or name in ("", UPLOADS) or Path(path).is_file():
+            raise ConfigError(
+                f"`--allow {given}` does not name a folder that can be chosen.",
+                fix=f"Give a folder of this machine, but not `/` and not one called `{UPLOADS}`.",
+            )
+        if found.setdefault(name, path) != path:
+            raise ConfigError(
+                f"`{found[name]}` and `{path}` are both called `{name}`.",
+                fix="Allow a link to one of them that has another name.",
+            )
+    return found
+
+
 class Service:
     """The components of a running server. Create it in the event loop that serves."""
 
     def __init__(self, config: ServerConfig, metrics: Metrics | None = None) -> None:
         self.config = config
+        allowed, settings = allowed_folders(config.allowed), config.settings
+        if allowed:  # whoever may write to such a folder must not read others by a link
+            settings = replace(settings, index=replace(settings.index, follow_links=False))
         self.workspaces = Workspaces(
-            config.path, config.settings, read_only=config.read_only, url=config.url
+            config.path,
+            settings,
+            read_only=config.read_only,
+            url=config.url,
+            allowed=allowed,
+            watched=config.watched,
         )
         limits = self.limits
         self.keys = KeyFile(config.keys_path)
@@ -165,11 +208,9 @@ class Service:
         self.drawer = PageDrawer()
         self.records = self._open_records()
         self.jobs = JobRunner(self.workspaces, self.records, most=limits.jobs)
-        self.watches = [
-            WatchThread(self.jobs, workspace, Watch(paths, every_s=config.every_s))
-            for workspace, paths in config.watched.items()
-        ]
-        self.warmer = ModelLoader(self._open_embedder)
+        self._watches: dict[str, WatchThread] = {}
+        self._changing_watches = threading.Lock()
+        self.warmer = ModelLoader(self._open_embedder, self._ask_once)
         self._asking_database = threading.Lock()
 
     @property
@@ -221,8 +262,23 @@ class Service:
             self.jobs.start()
             for name in self.config.watched.keys() - set(self.workspaces.names()):
                 self.workspaces.create(name)
-            for watch in self.watches:
-                watch.start()
+            for name in self.workspaces.names():
+                self.watch_folders(name)
+
+    def watch_folders(self, workspace: str) -> None:
+        """Watch the folders that a workspace follows now, and no others; none if it is gone."""
+        try:
+            with self.workspaces.lease(workspace) as found:
+                paths = found.folders.followed()
+        except NotFound:
+            paths = []
+        with self._changing_watches:
+            if before := self._watches.pop(workspace, None):
+                before.stop()
+            if paths and not self.closing:
+                watch = Watch(paths, every_s=self.config.every_s)
+                self._watches[workspace] = WatchThread(self.jobs, workspace, watch)
+                self._watches[workspace].start()
 
     def _open_records(self) -> JobStore:
         """Open the jobs: a file beside what is served, or tables of an index on a server.
@@ -253,11 +309,27 @@ class Service:
         except MissingExtra:
             return None
 
+    def _ask_once(self) -> None:
+        """Ask the workspace that was changed last, so that its first question waits for nothing.
+
+        This opens one index, and loads what answers in its languages. No model server is asked.
+        """
+        name = self.workspaces.changed_last()
+        if not name or not self.config.settings.rerank.model.startswith(("none", "local:")):
+            return
+        with self.workspaces.lease(name) as workspace:
+            base = workspace.base
+            if base.embedder is None or is_local(base.embedder):
+                for question in _FIRST_QUESTIONS:
+                    base.ask(question, use_llm=False)
+
     def begin_closing(self) -> None:
         """Accept no new work, and stop jobs and streams."""
         self.closing = True
-        for watch in self.watches:
-            watch.stop()
+        self.warmer.stop()
+        with self._changing_watches:
+            for watch in self._watches.values():
+                watch.stop()
         self.jobs.pause()
 
     def close(self) -> None:
@@ -289,19 +361,32 @@ def is_loopback(host: str) -> bool:
 
 
 _PROBE = "ready"
+_FIRST_QUESTIONS = ("Who is responsible for this?", "这由谁负责？")
+
+
+def is_local(embedder: Embedder) -> bool:
+    """Return True if the model of an embedder runs in this process."""
+    return hasattr(embedder, "is_loaded")
 
 
 class ModelLoader:
     """Load the embedding model in a thread, so that the first question does not wait for it.
 
     ``state`` is "none" without a local model, "loading", "ready" or "failed". A failure is logged,
-    not raised: the request that needs the model reports it.
+    not raised: the request that needs the model reports it. ``ask_once`` is called afterwards,
+    unless the model is on a server.
     """
 
-    def __init__(self, open_embedder: Callable[[], Embedder | None]) -> None:
+    def __init__(
+        self,
+        open_embedder: Callable[[], Embedder | None],
+        ask_once: Callable[[], None] = lambda: None,
+    ) -> None:
         self._open_embedder = open_embedder
+        self._ask_once = ask_once
+        self._cancellation = Cancellation()
         self._embedder: Embedder | None = None  # keeps the model in memory
-        self._thread = threading.Thread(target=self._load, name="load-model", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="load-model", daemon=True)
         self.state = "none"
 
     def start(self) -> None:
@@ -309,10 +394,24 @@ class ModelLoader:
         self.state = "loading"
         self._thread.start()
 
+    def stop(self) -> None:
+        """Ask no more."""
+        self._cancellation.cancel()
+
     def wait(self, timeout_s: float | None = None) -> None:
         """Wait until loading has ended. Returns immediately before `start`."""
         if self._thread.is_alive():
             self._thread.join(timeout_s)
+
+    def _run(self) -> None:
+        self._load()
+        if self.state == "failed" or (self._embedder and not is_local(self._embedder)):
+            return
+        with self._cancellation.scope(), suppress(Cancelled):
+            try:
+                self._ask_once()
+            except KnotworkError as error:  # whoever asks is told
+                _log.info("could not ask in advance: %s", error)
 
     def _load(self) -> None:
         started = time.monotonic()
@@ -397,7 +496,7 @@ class KnotworkServer(uvicorn.Server):
         address = listening.getsockname()
         shown = f"[{address[0]}]" if ":" in address[0] else address[0]
         self._announce = lambda: announce(f"http://{shown}:{address[1]}")
-        with listening, _turns_for_loop(), contextlib.suppress(KeyboardInterrupt):
+        with listening, _turns_for_loop(), suppress(KeyboardInterrupt):
             self.run(sockets=[listening])
         failure: KnotworkError | None = getattr(self._knotwork.state, "failure", None)
         if failure is not None:
@@ -454,7 +553,7 @@ class KnotworkServer(uvicorn.Server):
         await super().shutdown(sockets)
 
 
-@contextlib.contextmanager
+@contextmanager
 def _turns_for_loop() -> Iterator[None]:
     """Let the event loop interrupt threads that compute sooner than after Python's 5 ms.
 

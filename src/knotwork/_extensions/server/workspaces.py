@@ -10,7 +10,7 @@ import shutil
 import threading
 import unicodedata
 import weakref
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -20,6 +20,7 @@ from pathlib import Path
 from knotwork._config import Settings
 from knotwork._extensions.filters.filtered_store import FilteredStore
 from knotwork._extensions.server.attention import Attention
+from knotwork._extensions.server.folders import Folders
 from knotwork._extensions.server.graph_map import MAP_SUFFIX, MapCache
 from knotwork._extensions.server.keys import WORKSPACE_NAME_RULE, is_workspace_name
 from knotwork._extensions.server.private_files import write_private
@@ -85,6 +86,7 @@ UPLOADS = "uploads"
 EVALUATIONS = "evaluations"
 GRAPHS = "graphs"
 TITLE_FILE = "title"
+FOLDERS_FILE = "folders.json"
 INCOMPLETE_PREFIX = "incoming-"
 """Prefix of files and folders that are not completely written yet."""
 
@@ -122,6 +124,16 @@ def _files_of(index: Path) -> Path:
     return index.with_name(index.stem + FILES_SUFFIX)
 
 
+def _changed_at(index: Path) -> float:
+    """Return the time of the last change of an index or of the folders of its threads."""
+    wal = index.with_name(f"{index.name}-wal")
+    times = []
+    for path in (index, wal, *_files_of(index).glob("threads/*")):
+        with suppress(OSError):
+            times.append(path.stat().st_mtime)
+    return max(times, default=0.0)
+
+
 def _read_title(index: Path) -> str:
     with suppress(OSError, UnicodeDecodeError):
         return (_files_of(index) / TITLE_FILE).read_text(encoding="utf-8")
@@ -132,11 +144,20 @@ class Workspace:
     """One index with its uploaded files."""
 
     def __init__(
-        self, name: str, path: Path, open_base: Callable[[Path], KnowledgeBase], *, read_only: bool
+        self,
+        name: str,
+        path: Path,
+        open_base: Callable[[Path], KnowledgeBase],
+        *,
+        read_only: bool,
+        folders: Folders | None = None,
     ) -> None:
         self.name = name
         self.path = path
         self.files = _files_of(path)
+        self.folders = folders or Folders(self.files / FOLDERS_FILE)
+        """The folders of the server that it follows."""
+
         self.writing = threading.Lock()
         """Held while the index or the uploaded files are changed."""
         self._map = MapCache(path.with_name(path.name + MAP_SUFFIX), writes=not read_only)
@@ -274,12 +295,23 @@ class Workspaces:
     """The workspaces of a server: the index files of a folder, or one index. Thread-safe.
 
     ``url`` is that of an index on a database server, whose uploads and maps are beside ``path``.
+    ``allowed`` are the paths of folders by name that every workspace may follow, ``watched`` the
+    paths that each follows.
     """
 
     def __init__(
-        self, path: Path, settings: Settings, *, read_only: bool = False, url: str = ""
+        self,
+        path: Path,
+        settings: Settings,
+        *,
+        read_only: bool = False,
+        url: str = "",
+        allowed: Mapping[str, str] | None = None,
+        watched: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
         self.path = path
+        self._allowed = allowed or {}
+        self._watched = watched or {}
         self.is_folder = not url and path.is_dir()
         self.read_only = read_only
         self._settings = settings
@@ -300,6 +332,12 @@ class Workspaces:
             return sorted(
                 name for name in found if is_workspace_name(name) and name not in self._leaving
             )
+
+    def changed_last(self) -> str:
+        """Return the workspace that was changed last, or whose threads were; "" without any."""
+        if not self.is_folder:
+            return DEFAULT_WORKSPACE if self._url or self.path.is_file() else ""
+        return max(self.names(), key=lambda name: _changed_at(self._place(name)), default="")
 
     def title(self, name: str) -> str:
         """Return the title of a workspace, whether or not it exists."""
@@ -411,7 +449,9 @@ class Workspaces:
         return next(free for free in chain([name], numbered) if not self._is_taken(free))
 
     def _workspace(self, name: str, path: Path) -> Workspace:
-        return Workspace(name, path, self._open, read_only=self.read_only)
+        file = _files_of(path) / FOLDERS_FILE
+        folders = Folders(file, self._allowed, self._watched.get(name, ()))
+        return Workspace(name, path, self._open, read_only=self.read_only, folders=folders)
 
     def _open(self, path: Path) -> KnowledgeBase:
         """Open an index with the settings of the server, one at a time.

@@ -96,8 +96,7 @@ class Watch:
         events: Iterable[set[str]] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        given = [local_path(path) for path in paths]
-        self.paths = list(dict.fromkeys(str(p) if is_url(p) else absolute_path(p) for p in given))
+        self.paths = watched_paths(paths)
         files = [path for path in self.paths if not is_url(path)]
         if events is None and files:
             require_extra()
@@ -141,6 +140,12 @@ class Watch:
         if _has_files(path):
             self._filled[path] = identity
         return self._filled.get(path)
+
+
+def watched_paths(paths: Iterable[str | Path]) -> list[str]:
+    """Return absolute paths and URLs, each once."""
+    given = [local_path(path) for path in paths]
+    return list(dict.fromkeys(str(p) if is_url(p) else absolute_path(p) for p in given))
 
 
 def require_extra() -> None:

@@ -37,8 +37,14 @@ from knotwork.records import (
 _ALL = "SELECT body FROM correction ORDER BY position, id"
 _KEPT = "SELECT kept FROM correction WHERE id = $1"
 _LAST = "SELECT coalesce(max(position), 0) FROM correction"
-_ENTITIES_ASIDE = "SELECT DISTINCT entity FROM aside_mention"
-_RELATIONS_ASIDE = "SELECT DISTINCT source, relation_name, target FROM aside_contribution"
+_ENTITIES_ASIDE = """
+    SELECT DISTINCT c.document, a.entity, a.normal_form
+    FROM aside_mention a JOIN chunk c ON c.id = a.chunk
+"""
+_RELATIONS_ASIDE = """
+    SELECT DISTINCT c.document, a.source, a.target, a.relation_name
+    FROM aside_contribution a JOIN chunk c ON c.id = a.chunk
+"""
 _PUT = upsert("correction", "id", "position", "entity", "form", "body", "kept", key=["id"])
 _REMOVE = delete_keys("correction", "id")
 
@@ -79,11 +85,15 @@ class SqlCorrections(SqlPart):
             self._graph.refile(before, self._graph.rules())
 
     def set_aside(self) -> SetAside:
-        relations = (
-            (int_to_id(source), relation, int_to_id(target))
-            for source, relation, target in self._database.rows(_RELATIONS_ASIDE)
+        rules = self._read_rules()
+        entities, relations = (
+            {rules.moved(row, ends, row[0])[1:] for row in self._database.rows(sql)}
+            for ends, sql in enumerate((_ENTITIES_ASIDE, _RELATIONS_ASIDE), start=1)
         )
-        return SetAside(frozenset(self._ids(_ENTITIES_ASIDE)), frozenset(relations))
+        return SetAside(
+            frozenset(int_to_id(key) for key, _ in entities if key in rules.hidden),
+            frozenset((int_to_id(one), name, int_to_id(two)) for one, two, name in relations),
+        )
 
     def _read(self) -> list[Correction]:
         return [_correction(body) for (body,) in self._database.rows(_ALL)]

@@ -477,13 +477,18 @@ class GraphRules:
 
         It has one or two ``ends``, and at its end a normal form or the name of its relation.
         """
+        row = self.moved(row, ends, document)
+        is_removed = ends > 1 and row[1:4] in self.removed
+        return None if is_removed or not self.hidden.isdisjoint(row[1 : 1 + ends]) else row
+
+    def moved(self, row: Row, ends: int, document: int | None) -> Row:
+        """Return a row of a document with the entities that its mentions belong to."""
         for place in range(1, 1 + ends):
             for move in self.moves.get(row[place], ()):
                 if document in move.documents:
                     last = move.normal_form if ends == 1 else row[-1]
                     row = (*row[:place], move.entity, *row[place + 1 : -1], last)
-        is_removed = ends > 1 and row[1:4] in self.removed
-        return None if is_removed or not self.hidden.isdisjoint(row[1 : 1 + ends]) else row
+        return row
 
     def changed(self, other: GraphRules) -> tuple[set[int], set[EdgeKey]]:
         """Return the entities and the edges of which others show something else."""

@@ -5,8 +5,10 @@ import { useLoaded } from "../../state/loading";
 import { linkTo, workspace } from "../../state/location";
 import { revision } from "../../state/workspaces";
 import { IconButton } from "../Button";
-import { Pending } from "../ErrorState";
+import { Empty } from "../Empty";
+import { isMissing, Pending } from "../ErrorState";
 import { Icon } from "../Icon";
+import { plainText } from "../plain";
 import { loadDocument, nameOf, pageAt, type Read, sectionsAt } from "./document";
 import { Outline } from "./Outline";
 import "./reader.css";
@@ -23,15 +25,21 @@ interface ReaderProps {
   onStep?: ((step: 1 | -1) => void) | undefined;
   /** What stands at the head, as "3 of 7". */
   label?: string | undefined;
+  /** What is shown of a document that was removed. */
+  cited?: { title: string; document: string; quote: string } | undefined;
+  /** Whether it is known to be removed. */
+  isRemoved?: boolean;
 }
 
 /** A document beside what cites it, open at the passage. */
-export function Reader({ document, start, end, onClose, onStep, label }: ReaderProps) {
+export function Reader(props: ReaderProps) {
+  const { document, start, end, onClose, onStep, label, cited, isRemoved = false } = props;
   const here = workspace.value;
   const box = useRef<HTMLElement>(null);
-  const read = useLoaded(`${here} ${document} ${revision.value}`, () =>
+  const read = useLoaded(isRemoved ? "" : `${here} ${document} ${revision.value}`, () =>
     loadDocument(here, document),
   );
+  const isGone = isRemoved || isMissing(read.error);
   const marks = useMemo(() => [[start, end]], [start, end]);
   const wanted = `${document} ${start} ${end}`;
   const [jump, setJump] = useState({ from: "", to: 0 });
@@ -43,7 +51,10 @@ export function Reader({ document, start, end, onClose, onStep, label }: ReaderP
   return (
     <aside ref={box} class="card reader" aria-label={t("Document")}>
       <header class="row reader-head">
-        <div class="grow">{read.data && <Place read={read.data} start={start} />}</div>
+        <div class="grow">
+          {read.data && <Place read={read.data} start={start} />}
+          {isGone && <h2 class="clip">{cited ? cited.title || nameOf(cited.document) : ""}</h2>}
+        </div>
         {label && <span class="small faint number">{label}</span>}
         {onStep && (
           <>
@@ -81,7 +92,18 @@ export function Reader({ document, start, end, onClose, onStep, label }: ReaderP
         tabIndex={0}
         aria-label={read.data?.details.title || t("Document")}
       >
-        <Pending of={read} lines={9} />
+        {isGone ? (
+          <Empty icon="none" title={t("This document was removed")}>
+            {cited && (
+              <>
+                <p>{t("It is no longer in the workspace, so only the cited sentence is shown.")}</p>
+                <blockquote class="serif">{plainText(cited.quote)}</blockquote>
+              </>
+            )}
+          </Empty>
+        ) : (
+          <Pending of={read} lines={9} />
+        )}
         {read.data && (
           <Source read={read.data} marks={marks} at={at} onRead={setCurrent} level={2} />
         )}

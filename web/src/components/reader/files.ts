@@ -25,9 +25,14 @@ export function useFile(address: string): Loaded<string> {
   return file;
 }
 
-/** Offer a file under a name. Throws ApiError. */
+/** Download a file under a name. Throws ApiError. */
 export async function download(address: string, name: string): Promise<void> {
-  const made = URL.createObjectURL(await loadFile(address));
+  saveFile(name, await loadFile(address));
+}
+
+/** Have the browser save a file. */
+export function saveFile(name: string, content: Blob): void {
+  const made = URL.createObjectURL(content);
   const link = document.createElement("a");
   link.href = made;
   link.download = name;

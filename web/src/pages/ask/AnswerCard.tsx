@@ -89,7 +89,11 @@ export function AnswerCard({ run, label, open, onOpen, onAgain }: AnswerCardProp
                 onClick={() => copy(answer)}
               />
             )}
-            <IconButton icon="refresh" label={t("Ask again")} onClick={onAgain} />
+            {answer ? (
+              <IconButton icon="refresh" label={t("Ask again")} onClick={onAgain} />
+            ) : (
+              <Button label={t("Ask again")} icon="refresh" onClick={onAgain} />
+            )}
           </div>
         )}
       </section>

@@ -10,6 +10,7 @@ import { t } from "../../i18n";
 import { announce } from "../../state/announcements";
 import { useCall } from "../../state/calls";
 import { renewal } from "../../state/connection";
+import { settled } from "../../state/jobs";
 import { asked, go, linkTo, setQuery, workspace } from "../../state/location";
 import { keepInTab, recallInTab } from "../../state/preferences";
 import { sourceFilter } from "../../state/sources";
@@ -30,6 +31,7 @@ import { History } from "./History";
 import { useAskKeys, useSaidCitation } from "./keys";
 import { MemoryPanel } from "./Memory";
 import { QuestionBox } from "./QuestionBox";
+import { removed, useRemoved } from "./removed";
 import type { Question } from "./runs";
 import { opensBeside } from "./Sources";
 import { TurnView } from "./TurnView";
@@ -49,7 +51,8 @@ export default function AskPage() {
   const runs = thread?.runs.value ?? [];
   const place = readPlace(runs);
   const [view, setView] = useState<"thread" | "sources">("thread");
-  const details = useCall("get", "", {});
+  const details = useCall("get", "", {}, { keepsOld: true, turn: settled.value });
+  const known = details.data?.name === here ? details.data : null;
   const ask = (question: string, how: Choice) => {
     if (how.compared.length > 1) {
       go(linkTo("ask", { thread: thread?.id.peek(), q: question, ...queryOf(how) }));
@@ -66,6 +69,7 @@ export default function AskPage() {
   const askHere = (question: string) => ask(question, choice);
   useAskKeys(runs);
   useSaidCitation(place);
+  useRemoved(runs);
   const hasTurns = runs.length > 0 || isComparing;
   const kinds = `${place ? "reading" : ""} ${hasTurns ? "has-turns" : ""}`;
   return (
@@ -86,6 +90,7 @@ export default function AskPage() {
       <div class="ask-sources">
         <SourcesPanel
           workspace={here}
+          model={known?.model}
           onOpen={(event, document) =>
             opensBeside(event, () => openPlace({ document, start: 0, end: 0 }))
           }
@@ -129,7 +134,7 @@ export default function AskPage() {
         )}
         <QuestionBox
           choice={choice}
-          details={details.data}
+          details={known}
           isFollowUp={runs.length > 0 && !isComparing}
           isRunning={runs.some(({ state }) => state.value === "running")}
           onAsk={ask}
@@ -149,12 +154,14 @@ export default function AskPage() {
                 total: String(place.of),
               })
             }
+            cited={place.citation}
+            isRemoved={removed.value.has(place.citation?.document ?? "")}
             onClose={closeReader}
             onStep={place.of > 1 ? (step: 1 | -1) => stepCitation(runs, step) : undefined}
           />
         ) : (
           <>
-            <Guide details={details.data} onAsk={askHere} />
+            <Guide details={known} onAsk={askHere} />
             <MemoryPanel />
           </>
         )}

@@ -4,6 +4,7 @@ import { plainText } from "../../components/plain";
 import { SourcePlace } from "../../components/SourceCard";
 import { t } from "../../i18n";
 import { factMark, factOrigin, type StatedFact } from "./facts";
+import { removed } from "./removed";
 import type { Citation } from "./runs";
 
 const CARD_WIDTH = 340;
@@ -83,14 +84,20 @@ interface ChipProps {
 /** The number of a citation: its card has the quote, and a press opens its passage. */
 export function Chip({ citation, isOpen, onOpen }: ChipProps) {
   const name = citation.title || citation.document;
+  const isRemoved = removed.value.has(citation.document);
+  const cited = { n: citation.number, title: name };
   return (
     <Mark
-      mark={citation.number}
-      label={t("Citation {n}: {title}", { n: citation.number, title: name })}
+      mark={isRemoved ? <s>{citation.number}</s> : citation.number}
+      class={isRemoved ? "removed" : ""}
+      label={
+        isRemoved ? t("Citation {n}: {title} (removed)", cited) : t("Citation {n}: {title}", cited)
+      }
       pressed={isOpen}
       onPress={onOpen}
     >
       <strong class="clip">{name}</strong>
+      {isRemoved && <span class="small warn-text">{t("This document was removed")}</span>}
       <SourcePlace title={citation.title} section={citation.section} page={citation.page} />
       <span class="serif clamp">{plainText(citation.quote)}</span>
     </Mark>

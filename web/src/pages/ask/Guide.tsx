@@ -5,6 +5,7 @@ import { t } from "../../i18n";
 import { useCall } from "../../state/calls";
 import { isReading } from "../../state/jobs";
 import { go, linkTo } from "../../state/location";
+import { useUnread } from "../library/listing";
 import { openPlace, type Passage, placeOf } from "./address";
 import { Offers } from "./Offers";
 import { sayReady } from "./words";
@@ -21,11 +22,13 @@ interface GuideProps {
 export function Guide({ details, onAsk }: GuideProps) {
   const isEmpty = details?.documents === 0;
   const loaded = useCall("get", "/guide", details && !isEmpty ? {} : null);
+  const unread = useUnread();
+  if (isEmpty && isReading.value) return <Empty icon="ask" title={sayReady()} />;
   if (isEmpty)
     return (
       <Empty
         icon="ask"
-        title={t("No documents yet")}
+        title={sayMissing(unread, details.failed)}
         actions={
           <Button
             label={t("Go to the library")}
@@ -34,7 +37,9 @@ export function Guide({ details, onAsk }: GuideProps) {
           />
         }
       >
-        <p>{t("Add files in the library. You can ask as soon as the first ones are indexed.")}</p>
+        {unread + details.failed === 0 && (
+          <p>{t("Add files in the library. You can ask as soon as the first ones are indexed.")}</p>
+        )}
       </Empty>
     );
   const guide: Partial<Shapes["GuideShape"]> = loaded.data ?? {};
@@ -60,6 +65,14 @@ export function Guide({ details, onAsk }: GuideProps) {
       <Part title={t("Timeline")} lines={timeline.map(toLine)} />
     </section>
   );
+}
+
+/** Return why there is nothing to ask about. */
+function sayMissing(unread: number, failed: number): string {
+  if (unread > 0) return t("{n} {n:file has|files have} not been read yet.", { n: unread });
+  return failed > 0
+    ? t("{n} {n:file needs|files need} attention", { n: failed })
+    : t("No documents yet");
 }
 
 interface Line {

@@ -1,6 +1,7 @@
 import { useMemo, useState } from "preact/hooks";
 import { SmallGraph } from "../../components/graph/SmallGraph";
 import { TextCode } from "../../components/prose";
+import { Facts } from "../../components/Section";
 import { duration, moment, percent, t, textOf } from "../../i18n";
 import { go, linkTo } from "../../state/location";
 import { sayRelation } from "../graph/words";
@@ -43,25 +44,17 @@ function sayCost(answer: Answer, run: Run): string {
 function Found({ answer, run }: { answer: Answer; run: Run }) {
   const evidence = run.evidence.value;
   const steps = [...new Set(evidence?.trace ?? [])];
-  const figures: [string, string][] = [
-    [t("Search by"), sayRetriever(answer.retriever)],
-    [t("Answer mode"), answer.model ? textOf(MODES, answer.mode) : ""],
-    [t("Confidence"), answer.confidence === null ? "" : percent(answer.confidence)],
-    [t("Filter"), evidence?.filter ?? ""],
-    [t("Time"), duration(answer.usage.seconds)],
-  ];
   return (
     <div class="stack">
-      <dl class="figures">
-        {figures
-          .filter(([, value]) => value)
-          .map(([name, value]) => (
-            <div key={name}>
-              <dt>{name}</dt>
-              <dd>{value}</dd>
-            </div>
-          ))}
-      </dl>
+      <Facts
+        of={[
+          [t("Search by"), sayRetriever(answer.retriever)],
+          [t("Answer mode"), answer.model ? textOf(MODES, answer.mode) : ""],
+          [t("Confidence"), answer.confidence === null ? "" : percent(answer.confidence)],
+          [t("Filter"), evidence?.filter ?? ""],
+          [t("Time"), duration(answer.usage.seconds)],
+        ]}
+      />
       {evidence && <Path answer={answer} evidence={evidence} />}
       <PassageTable runs={[run]} />
       {steps.length > 0 && (

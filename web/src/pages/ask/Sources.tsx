@@ -2,6 +2,7 @@ import { SourceCard } from "../../components/SourceCard";
 import { t } from "../../i18n";
 import { linkTo } from "../../state/location";
 import { openPlace, placeOf } from "./address";
+import { removed } from "./removed";
 import type { Citation, Hit, Run } from "./runs";
 
 /** Return what a link to a passage has; without `open`, a click opens the passage beside the thread. */
@@ -63,7 +64,11 @@ export function Sources({ run, open, onOpen }: SourcesProps) {
               page={source.page}
               textStart={source.span[0] ?? 0}
               onOpen={onClick}
-            />
+            >
+              {removed.value.has(source.document) && (
+                <p class="small warn-text">{t("This document was removed")}</p>
+              )}
+            </SourceCard>
           </li>
         ))}
       </ol>

@@ -108,7 +108,8 @@ function Understood({ run, isFollowUp, onAsk }: UnderstoodProps) {
         <Button label={t("Cancel")} kind="quiet" onClick={() => setDraft(null)} />
       </form>
     );
-  const isShown = understood && (isFollowUp || edited);
+  const isSame = understood.trim() === run.question.text.trim();
+  const isShown = understood && !isSame && (isFollowUp || edited);
   if (!isShown && !only) return null;
   return (
     <p class="row wrap small muted">

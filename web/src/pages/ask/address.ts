@@ -1,6 +1,6 @@
 /** What the address says of questions: the thread, how to search, and what is open beside it. */
 
-import { asked, type Query, setQuery } from "../../state/location";
+import { asked, askedPart, type Query, setQuery } from "../../state/location";
 import type { Citation, Question, Run } from "./runs";
 
 /** How questions are answered. */
@@ -64,10 +64,8 @@ export function readPlace(runs: readonly Run[]): Open | null {
   const citations = runOfAddress(runs)?.answer.value?.citations ?? [];
   const citation = citations.find(({ number }) => number === Number(asked("cite")));
   if (citation) return { ...placeOf(citation), citation, of: citations.length };
-  const match = /^([^:]+):(\d+):(\d+)$/.exec(asked("at"));
-  if (!match) return null;
-  const [, document = "", start, end] = match;
-  return { document, start: Number(start), end: Number(end), of: 0 };
+  const part = askedPart();
+  return part && { ...part, of: 0 };
 }
 
 /** Show a citation of a turn, which is counted from 1. */

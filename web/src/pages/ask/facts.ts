@@ -4,6 +4,8 @@ import { signal } from "@preact/signals";
 import type { Shapes } from "../../api/client";
 import { t } from "../../i18n";
 import { call } from "../../state/calls";
+import { workspace } from "../../state/location";
+import { tell } from "../../state/tabs";
 import type { Answer } from "./runs";
 import { forgetAnswers } from "./threads";
 
@@ -18,9 +20,10 @@ const CONVERSATION = "conversation";
 /** Counts up with every change, so that lists are loaded again. */
 export const memoryTurn = signal(0);
 
-/** Have the lists of facts loaded again. */
+/** Have the lists of facts loaded again, in other tabs too. */
 export function noteChange(): void {
   memoryTurn.value += 1;
+  tell("changed", workspace.peek());
 }
 
 export const factMark = ({ number }: StatedFact) => `M${number}`;

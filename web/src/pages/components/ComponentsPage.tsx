@@ -18,6 +18,7 @@ import { Field, optionsOf, Select } from "../../components/Select";
 import { SourceCard } from "../../components/SourceCard";
 import { Table } from "../../components/Table";
 import { announce } from "../../state/announcements";
+import "../../components/reader/reader.css";
 
 const KINDS = ["plain", "main", "quiet", "danger", "link"] as const;
 const TONES = ["", "good", "warn", "bad", "accent"];
@@ -119,7 +120,7 @@ export default function ComponentsPage() {
             />
           </div>
         </Part>
-        <Part title="Waiting, nothing, faults">
+        <Part title="Waiting, nothing, faults" class="stack">
           <Skeleton />
           <Progress done={3} total={10} label="Known" />
           <Progress done={0} total={0} label="Not known" />
@@ -131,7 +132,7 @@ export default function ComponentsPage() {
             retry={() => undefined}
           />
         </Part>
-        <Part title="Tables and texts">
+        <Part title="Tables and texts" class="stack">
           <Table
             label="Fruits"
             items={ROWS}
@@ -187,11 +188,17 @@ export default function ComponentsPage() {
   );
 }
 
-function Part({ title, children }: { title: string; children: ComponentChildren }) {
+interface PartProps {
+  title: string;
+  class?: string;
+  children: ComponentChildren;
+}
+
+function Part({ title, class: order = "row wrap", children }: PartProps) {
   return (
     <section class="card stack" aria-label={title}>
       <h2>{title}</h2>
-      <div class="row wrap">{children}</div>
+      <div class={order}>{children}</div>
     </section>
   );
 }

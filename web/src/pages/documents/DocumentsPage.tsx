@@ -1,6 +1,6 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { Empty } from "../../components/Empty";
-import { Pending } from "../../components/ErrorState";
+import { isMissing, Pending } from "../../components/ErrorState";
 import { Icon } from "../../components/Icon";
 import { PageHead } from "../../components/PageHead";
 import { endOfLine, loadDocument, nameOf } from "../../components/reader/document";
@@ -50,7 +50,11 @@ function DocumentView({ id }: { id: string }) {
     return (
       <>
         <Back />
-        <Pending of={read} lines={10} />
+        {isMissing(read.error) ? (
+          <Empty icon="none" title={t("This document was removed")} />
+        ) : (
+          <Pending of={read} lines={10} />
+        )}
       </>
     );
   }

@@ -10,6 +10,7 @@ import { t } from "../../i18n";
 import { call } from "../../state/calls";
 import { loadJobs } from "../../state/jobs";
 import { useWays } from "../../state/ways";
+import { noteChange } from "../../state/workspaces";
 import { writeLines } from "./questions";
 import { nameOf, type Run } from "./runs";
 
@@ -41,6 +42,7 @@ export function StartRun({ runs, onStarted, onClose }: StartRunProps) {
       const choices = { filters: filter, answers: hasAnswers, use_llm: usesModel };
       const run = await startRun(new FormData(form), choices);
       await loadJobs();
+      noteChange();
       onStarted(run);
     } catch (failure) {
       setError(failure);

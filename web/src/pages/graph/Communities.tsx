@@ -5,7 +5,7 @@ import { Pending } from "../../components/ErrorState";
 import { SearchField } from "../../components/Fields";
 import { Reader } from "../../components/reader/Reader";
 import { t } from "../../i18n";
-import { asked, setQuery } from "../../state/location";
+import { asked, askedPart, setQuery } from "../../state/location";
 import { mayWrite } from "../../state/workspaces";
 import "./communities.css";
 import { buildCommunities } from "./Legend";
@@ -39,7 +39,7 @@ export function Communities() {
       </Empty>
     );
   const shown = chosen || (communities[0]?.id ?? "");
-  const place = readPlace();
+  const place = askedPart();
   return (
     <div class={place ? "communities reading" : "communities"}>
       <div class={chosen ? "stack community-side has-choice" : "stack community-side"}>
@@ -111,11 +111,4 @@ function sayTopmost(n: number, levels: number): string {
   return levels > 1
     ? t("{n} {n:community|communities}, {levels} levels deep", { n, levels })
     : t("{n} {n:community|communities}", { n });
-}
-
-/** Return what the address says is open beside the report. */
-function readPlace(): { document: string; start: number; end: number } | null {
-  const match = /^([^:]+):(\d+):(\d+)$/.exec(asked("at"));
-  if (!match) return null;
-  return { document: match[1] ?? "", start: Number(match[2]), end: Number(match[3]) };
 }

@@ -7,12 +7,13 @@ import { Pending } from "../../components/ErrorState";
 import { Check, TextField } from "../../components/Fields";
 import { sayType, TYPE_NAMES } from "../../components/graph/types";
 import { Menu, MenuList } from "../../components/Menu";
+import { nameOf } from "../../components/reader/document";
 import { moment, t } from "../../i18n";
 import { say } from "../../i18n/say";
 import { announce } from "../../state/announcements";
 import { call, useCall } from "../../state/calls";
 import { set } from "../../state/set";
-import { mayWrite, revision } from "../../state/workspaces";
+import { mayWrite, noteChange } from "../../state/workspaces";
 import { ask } from "./asked";
 import { Search } from "./Search";
 import { sayRelation } from "./words";
@@ -80,7 +81,7 @@ export async function correct(
     ...values,
   };
   await call("post", "/corrections", { body });
-  revision.value += 1;
+  noteChange();
   announce(t("Correction saved."));
   if (kind === "hide") ask({ focus: null });
 }
@@ -88,7 +89,7 @@ export async function correct(
 async function undo({ id, kind }: Correction): Promise<void> {
   await call("delete", "/corrections/{correction}", { correction: id });
   if (kind === "divide") ask({ focus: null });
-  revision.value += 1;
+  noteChange();
   announce(t("Correction undone."));
 }
 
@@ -144,6 +145,7 @@ function CorrectionDialog({ kind, entity, onClose }: CorrectionDialogProps) {
     other: (isSplit && names[0]) || "",
     documents: [],
   });
+  const [isAll, setAll] = useState(false);
   const given = Object.fromEntries(KINDS[kind].map((field) => [field, values[field]]));
   const set = (field: keyof Values) => (value: string | string[]) =>
     setValues({ ...values, [field]: value });
@@ -153,13 +155,23 @@ function CorrectionDialog({ kind, entity, onClose }: CorrectionDialogProps) {
       title={t(KIND_TITLES[kind], { name: entity.name })}
       action={t(KIND_NAMES[kind]).replace("…", "")}
       kind="main"
-      isReady={Object.values(given).every((value) => value.length && String(value).trim())}
+      isReady={
+        !isAll && Object.values(given).every((value) => value.length && String(value).trim())
+      }
       onConfirm={() => correct(kind, entity.id, given)}
       onClose={onClose}
     >
       {KINDS[kind].map((field) =>
         field === "documents" ? (
-          <Meant key={field} entity={entity} chosen={values.documents} onChoose={set(field)} />
+          <Meant
+            key={field}
+            entity={entity}
+            chosen={values.documents}
+            onChoose={(documents, isEach) => {
+              set(field)(documents);
+              setAll(isEach);
+            }}
+          />
         ) : field !== "other" ? (
           <TextField
             key={field}
@@ -201,15 +213,18 @@ function CorrectionDialog({ kind, entity, onClose }: CorrectionDialogProps) {
 interface MeantProps {
   entity: Details;
   chosen: string[];
-  onChoose: (documents: string[]) => void;
+  /** Gets the ticked documents, and whether none is left that is not. */
+  onChoose: (documents: string[], isEach: boolean) => void;
 }
 
 /** The documents that mention an entity: those that are ticked mean the other one. */
 function Meant({ entity, chosen, onChoose }: MeantProps) {
   const query = { relations: 0, sources: 50 };
   const found = useCall("get", "/graph/entities/{entity}", { entity: entity.id, query });
-  const { sources } = found.data ?? entity;
+  const { sources, sources_total: total } = found.data ?? entity;
   const titles = new Map(sources.map(({ document, title }) => [document, title || document]));
+  const isEach = (documents: string[]) =>
+    sources.length === total && documents.length === titles.size;
   return (
     <fieldset class="field">
       <legend>{t("Documents that mean this")}</legend>
@@ -218,11 +233,20 @@ function Meant({ entity, chosen, onChoose }: MeantProps) {
           key={uri}
           label={title}
           isOn={chosen.includes(uri)}
-          onChange={(isOn) =>
-            onChoose([...chosen.filter((each) => each !== uri), ...(isOn ? [uri] : [])])
-          }
+          onChange={(isOn) => {
+            const documents = [...chosen.filter((each) => each !== uri), ...(isOn ? [uri] : [])];
+            onChoose(documents, isEach(documents));
+          }}
         />
       ))}
+      {isEach(chosen) && (
+        <p class="small warn-text" role="status">
+          {t(
+            "At least one document must keep the first meaning of {name}. To change the name in all of them, use Rename.",
+            { name: entity.name },
+          )}
+        </p>
+      )}
     </fieldset>
   );
 }
@@ -254,13 +278,14 @@ export function CorrectionList() {
   );
 }
 
-function tell({ kind, entity, other, relation, name, type }: Correction): string {
+function tell(correction: Correction): string {
+  const { kind, entity, other, relation, name, type, documents } = correction;
   const relates = [entity, sayRelation(relation), other].join(" ");
   const what: Record<string, string> = {
     rename: `${entity} → ${name}`,
     merge: `${entity} + ${other}`,
     split: `${entity} | ${other}`,
-    divide: `${entity} | ${name}`,
+    divide: `${entity} | ${name} (${documents.map(nameOf).join(", ")})`,
     retype: `${entity}: ${sayType(type)}`,
     add_relation: relates,
     remove_relation: relates,

@@ -1,7 +1,8 @@
 import { useEffect, useState } from "preact/hooks";
 import type { Shapes } from "../../api/client";
 import { Button, IconButton } from "../../components/Button";
-import { Pending } from "../../components/ErrorState";
+import { Empty } from "../../components/Empty";
+import { isMissing, Pending } from "../../components/ErrorState";
 import { Check } from "../../components/Fields";
 import { sayType, TypeIcon } from "../../components/graph/types";
 import { plainText } from "../../components/plain";
@@ -42,6 +43,8 @@ export function EntityPanel(props: EntityPanelProps) {
   useEffect(() => {
     if (isMerged) ask({ focus: entity.id }, { replace: true });
   }, [isMerged]);
+  if (isMissing(found.error))
+    return <Empty icon="none" title={t("This entity is no longer in the graph")} />;
   if (found.error || !entity) return <Pending of={found} lines={6} />;
   const stated = entity.relations.filter(({ relation }) => !isMutual(relation));
   const near = entity.relations.filter(({ relation }) => isMutual(relation));

@@ -2,6 +2,7 @@
 
 import type { Drawing, GraphCanvas } from "../../components/graph/canvas";
 import { type Palette, readPalette } from "../../components/graph/colours";
+import { saveFile } from "../../components/reader/files";
 import type { Overview, Scene } from "./scene";
 
 const SVG = "http://www.w3.org/2000/svg";
@@ -103,17 +104,6 @@ export function writeGraphml(
   return HEAD + element("graphml", { xmlns: GRAPHML }, [...keys, graph]);
 }
 
-/** Have the browser keep a file. */
-function download(name: string, content: Blob | string): void {
-  const blob = typeof content === "string" ? new Blob([content], { type: "text/xml" }) : content;
-  const address = URL.createObjectURL(blob);
-  const link = document.createElement("a");
-  link.href = address;
-  link.download = name;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(address), 10_000);
-}
-
 export type Kind = "png" | "svg" | "graphml";
 
 /** Have the browser keep what is shown; without a canvas there is no picture. */
@@ -124,8 +114,9 @@ export async function exportScene(
   drawing: Drawing,
   canvas: GraphCanvas | null,
 ): Promise<void> {
-  if (kind === "graphml")
-    download(`${name}.graphml`, writeGraphml(scene, scene.overview.communities));
-  else if (canvas && kind === "png") download(`${name}.png`, await canvas.picture());
-  else if (canvas) download(`${name}.svg`, writeSvg(drawing, canvas.layout(), readPalette()));
+  const save = (content: Blob) => saveFile(`${name}.${kind}`, content);
+  const saveXml = (text: string) => save(new Blob([text], { type: "text/xml" }));
+  if (kind === "graphml") saveXml(writeGraphml(scene, scene.overview.communities));
+  else if (canvas && kind === "png") save(await canvas.picture());
+  else if (canvas) saveXml(writeSvg(drawing, canvas.layout(), readPalette()));
 }

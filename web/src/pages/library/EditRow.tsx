@@ -4,7 +4,7 @@ import { tellError } from "../../components/ErrorState";
 import { TextField } from "../../components/Fields";
 import { type Texts, t, textOf } from "../../i18n";
 import { call } from "../../state/calls";
-import { revision } from "../../state/workspaces";
+import { noteChange } from "../../state/workspaces";
 import { COLUMNS, type Entry, fileName } from "./listing";
 
 const HINTS: Texts = { date: "2024-05-31", tags: "pay, travel" };
@@ -27,7 +27,7 @@ export function EditRow({ entry, onEnd }: { entry: Entry; onEnd: () => void }) {
   const save = async (body: Record<string, string | string[] | null>) => {
     try {
       await call("patch", "/documents/{document}", { document: entry.id, body });
-      revision.value += 1;
+      noteChange();
       onEnd();
     } catch (failure) {
       setError(tellError(failure));

@@ -2,12 +2,13 @@ import { useState } from "preact/hooks";
 import { Button } from "../../components/Button";
 import { Pending } from "../../components/ErrorState";
 import { Choice } from "../../components/Fields";
+import { Facts } from "../../components/Section";
 import { count, decimal, t } from "../../i18n";
 import { call, useCall } from "../../state/calls";
 import { addJob } from "../../state/jobs";
-import { workspace } from "../../state/location";
 import type { WorkspaceDetails } from "../../state/workspaces";
-import { countWaiting, setWaiting } from "./sending";
+import { useUnread } from "./listing";
+import { underway } from "./sending";
 
 const TIER_NOTES = {
   lean: "Rules read the files. The model decides doubtful merges and writes answers.",
@@ -43,17 +44,16 @@ interface Estimate {
 
 /** Before a model reads: what it would read, what that costs, and a ceiling. Then: start. */
 export function EstimateCard({ details }: { details: WorkspaceDetails }) {
-  const here = workspace.value;
   const [tier, setTier] = useState<Tier>(TIERS.find((known) => known === details.tier) ?? "lean");
   const [budget, setBudget] = useState("");
-  const files = countWaiting(here);
+  const unread = useUnread();
+  const files = details.model && underway.value === null ? unread : 0;
   const asked = { body: { tier, budget: "", retry: false } };
   const estimate = useCall("post", "/estimate", files > 0 ? asked : null, { turn: files });
   if (files === 0) return null;
   const start = async () => {
     const body = { tier, budget: budget.trim(), retry: false };
     addJob(await call("post", "/index", { body }));
-    setWaiting(here, 0);
   };
   return (
     <section class="card stack tight" aria-labelledby="estimate-title">
@@ -110,20 +110,15 @@ function Figures({ estimate }: { estimate: Estimate }) {
             : t("Indexing does not use the model, so it costs nothing.")}
         </p>
       ) : (
-        <dl class="figures">
-          {[
+        <Facts
+          of={[
             [t("Passages"), count(chunks)],
             [t("Calls"), count(run.calls)],
             [t("Tokens in"), range(run.input_tokens)],
             [t("Tokens out"), range(run.output_tokens)],
             [t("Estimated cost"), cost],
-          ].map(([name, value]) => (
-            <div key={name}>
-              <dt>{name}</dt>
-              <dd class="number">{value}</dd>
-            </div>
-          ))}
-        </dl>
+          ]}
+        />
       )}
       {sampled > 0 && (
         <p class="small muted">

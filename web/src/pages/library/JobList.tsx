@@ -1,9 +1,9 @@
 import { Button } from "../../components/Button";
 import { duration, moment, t, textOf } from "../../i18n";
 import { say } from "../../i18n/say";
-import { call } from "../../state/calls";
-import { addJob, isOpen, JOB_KINDS, JOB_STATES, type Job, jobs, stoppedAt } from "../../state/jobs";
+import { isOpen, JOB_KINDS, JOB_STATES, type Job, jobs, stoppedAt } from "../../state/jobs";
 import { mayWrite } from "../../state/workspaces";
+import { runAgain } from "./Unfinished";
 
 const OUTCOMES = {
   added: "{n} added",
@@ -50,12 +50,10 @@ export function JobList() {
             <span class="small faint">{timeOf(job)}</span>
             {job.state !== "finished" && mayWrite.value && (
               <Button
-                label={t("Try again")}
+                label={job.state === "cancelled" ? t("Continue") : t("Try again")}
                 kind="quiet"
                 icon="refresh"
-                onClick={async () =>
-                  addJob(await call("post", "/jobs/{job}/retry", { job: job.id }))
-                }
+                onClick={() => runAgain(job)}
               />
             )}
           </li>

@@ -9,10 +9,12 @@ import { Attention } from "./Attention";
 import { DropZone } from "./DropZone";
 import { EstimateCard } from "./EstimateCard";
 import { FileTable } from "./FileTable";
+import { FolderList } from "./FolderList";
 import { JobList } from "./JobList";
 import "./library.css";
 import { RunningJob } from "./RunningJob";
 import { SearchBox } from "./SearchBox";
+import { Unfinished } from "./Unfinished";
 import { WorkspaceList } from "./WorkspaceList";
 
 /** What there is: workspaces, files on their way in, and those that did not make it. */
@@ -29,10 +31,12 @@ export default function LibraryPage() {
         {known && mayWrite.value && <DropZone isFirst={isEmpty} model={known.model} />}
         {known && <EstimateCard details={known} />}
         <RunningJob />
+        {known && <Unfinished class="card" model={known.model} />}
         <Attention />
         {known && <FileTable />}
         {known && !isEmpty && <SearchBox />}
         <div class="library-foot">
+          <FolderList />
           <WorkspaceList />
           <JobList />
         </div>

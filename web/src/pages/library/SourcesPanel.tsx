@@ -13,21 +13,28 @@ import { chooseSources, chosenSources } from "../../state/sources";
 import { mayWrite } from "../../state/workspaces";
 import { FileButton } from "./FileButton";
 import { FileState, FileTitle } from "./FileState";
+import { FolderList } from "./FolderList";
 import { type Entry, type Query, titleOf, useListing } from "./listing";
 import "./library.css";
 import { addFiles } from "./sending";
+import { Unfinished } from "./Unfinished";
 
 const ROW_PIXELS = 44;
 const FEW = 20;
 
-interface SourcesPanelProps {
+interface SourceRowProps {
   workspace: string;
   /** Gets a click on a document: what it opens beside. */
   onOpen: (event: MouseEvent, document: string) => void;
 }
 
+interface SourcesPanelProps extends SourceRowProps {
+  /** The language model that reads, empty for none; undefined as long as that is not known. */
+  model: string | undefined;
+}
+
 /** The files of a workspace in a narrow column: their states, and ticks that limit questions. */
-export function SourcesPanel({ workspace, onOpen }: SourcesPanelProps) {
+export function SourcesPanel({ workspace, model, onOpen }: SourcesPanelProps) {
   const [name, setName] = useState("");
   const query: Query = { name, tag: "", state: "any", sort: "title" };
   const files = useListing(workspace, query);
@@ -56,6 +63,7 @@ export function SourcesPanel({ workspace, onOpen }: SourcesPanelProps) {
         {mayWrite.value && <FileButton icon="plus" label={t("Add")} onChoose={addFiles} />}
       </header>
       <CurrentJob />
+      {model !== undefined && <Unfinished class="small" model={model} />}
       {attention > 0 && (
         <a
           class="row small warn-text"
@@ -84,11 +92,12 @@ export function SourcesPanel({ workspace, onOpen }: SourcesPanelProps) {
           <li aria-hidden="true" style={{ height: `${view.after}px` }} />
         </ul>
       )}
+      <FolderList />
     </section>
   );
 }
 
-function SourceRow({ workspace, entry, onOpen }: SourcesPanelProps & { entry: Entry }) {
+function SourceRow({ workspace, entry, onOpen }: SourceRowProps & { entry: Entry }) {
   const title = titleOf(entry);
   const isText = entry.chunks > 0;
   return (

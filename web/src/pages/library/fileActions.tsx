@@ -5,7 +5,7 @@ import { t } from "../../i18n";
 import { call } from "../../state/calls";
 import { addJob } from "../../state/jobs";
 import { workspace } from "../../state/location";
-import { revision } from "../../state/workspaces";
+import { noteChange } from "../../state/workspaces";
 import { sendFiles } from "./files";
 import { type Entry, fileName } from "./listing";
 
@@ -33,7 +33,7 @@ export async function readAgain(files: readonly Entry[]): Promise<void> {
 /** Take files out of those that need attention. */
 export async function dismiss(files: readonly Pick<Entry, "uri">[]): Promise<void> {
   await inParts(files, (documents) => call("post", "/documents/dismiss", { body: { documents } }));
-  revision.value += 1;
+  noteChange();
 }
 
 /** Remove files; those that were refused are only forgotten. */
@@ -61,7 +61,7 @@ export async function replaceFile(old: Entry, file: File): Promise<void> {
   });
   if (!isSame) await removeFiles([old]);
   if (sent.job) addJob(sent.job);
-  revision.value += 1;
+  noteChange();
 }
 
 interface RemoveButtonProps {

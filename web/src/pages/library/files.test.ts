@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { titleOf } from "./files";
+import { nameApart, titleOf } from "./files";
 
 const chosen = (...names: string[]) => names.map((name) => ({ name, file: new File([], name) }));
 
@@ -15,5 +15,28 @@ describe("the title of what is chosen", () => {
     [[".md"], ".md"],
   ])("%j is %s", (names, title) => {
     expect(titleOf(chosen(...names))).toBe(title);
+  });
+});
+
+describe("files of one name", () => {
+  it.each([
+    [
+      ["a.md", "a.md", "b.md"],
+      ["a.md", "a (2).md", "b.md"],
+    ],
+    [
+      ["a.md", "a.md", "a (2).md", "a.md"],
+      ["a.md", "a (3).md", "a (2).md", "a (4).md"],
+    ],
+    [
+      ["x/a.md", "y/a.md", "x/a.md"],
+      ["x/a.md", "y/a.md", "x/a (2).md"],
+    ],
+    [
+      ["README", "README", ".env", ".env"],
+      ["README", "README (2)", ".env", ".env (2)"],
+    ],
+  ])("%j are sent as %j", (names, sent) => {
+    expect(nameApart(chosen(...names)).map(({ name }) => name)).toEqual(sent);
   });
 });

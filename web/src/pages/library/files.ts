@@ -37,6 +37,37 @@ export function titleOf(chosen: readonly Chosen[]): string {
     : title;
 }
 
+/** Return files with a number in the names that others have too, as those of two folders may. */
+export function nameApart(chosen: readonly Chosen[]): Chosen[] {
+  const taken = new Set<string>();
+  const given = new Set(chosen.map(({ name }) => name));
+  return chosen.map(({ name, file }) => {
+    const [, stem = name, suffix = ""] = /^(.*[^/])(\.[^./]*)$/.exec(name) ?? [];
+    let own = name;
+    for (let n = 2; taken.has(own) || (n > 2 && given.has(own)); n += 1)
+      own = `${stem} (${n})${suffix}`;
+    taken.add(own);
+    return { name: own, file };
+  });
+}
+
+const HEAD_BYTES = 1_024;
+/** How PDF files, archives and office files begin. */
+const SIGNATURES = ["%PDF", "PK", "\xd0\xcf\x11\xe0"];
+
+/** Return the files that may be documents by how they begin: not what is empty or a program. */
+export async function likelyDocuments(chosen: readonly Chosen[]): Promise<Chosen[]> {
+  const isLikely = async ({ file }: Chosen) => {
+    if (/^(audio|video|image)\//.test(file.type)) return true;
+    const bytes = await file.slice(0, HEAD_BYTES).arrayBuffer();
+    const head = String.fromCharCode(...new Uint8Array(bytes));
+    const isKnown = SIGNATURES.some((signature) => head.startsWith(signature));
+    return head.trim() !== "" && (isKnown || !head.includes("\0"));
+  };
+  const found = await Promise.all(chosen.map(isLikely));
+  return chosen.filter((_, index) => found[index]);
+}
+
 /** Return the files of a drop, walking through folders. */
 export async function droppedFiles(transfer: DataTransfer): Promise<Chosen[]> {
   // Entries are only there while the event is handled: taken before anything is waited for.

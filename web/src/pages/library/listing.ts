@@ -3,9 +3,9 @@
 import { useMemo, useState } from "preact/hooks";
 import type { Shapes } from "../../api/client";
 import { numbersBetween } from "../../components/virtual";
-import { call } from "../../state/calls";
+import { call, useCall } from "../../state/calls";
 import { renewal } from "../../state/connection";
-import { currentJob, progress, settled } from "../../state/jobs";
+import { currentJob, isReading, jobs, progress, settled } from "../../state/jobs";
 import { useLoaded } from "../../state/loading";
 import { revision } from "../../state/workspaces";
 
@@ -77,6 +77,13 @@ export function useListing(workspace: string, query: Query) {
     isFirst: loaded.data === null && loaded.error === null,
     reload: loaded.reload,
   };
+}
+
+/** Return how many files no job has read, 0 while jobs read files. */
+export function useUnread(): number {
+  const isIdle = jobs.value !== null && !isReading.value;
+  const { data } = useCall("get", "/documents", isIdle ? { query: { limit: 1 } } : null);
+  return isIdle ? (data?.counts.waiting ?? 0) : 0;
 }
 
 /** Ask for some of the files that fit. */

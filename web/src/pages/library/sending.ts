@@ -1,23 +1,34 @@
 /** What is being sent at the moment, and what became of the last upload. */
 
-import { signal } from "@preact/signals";
+import { effect, signal } from "@preact/signals";
 import { isAborted, isWaiting } from "../../api/client";
 import { t } from "../../i18n";
 import { announce } from "../../state/announcements";
 import { call } from "../../state/calls";
 import { renewed } from "../../state/connection";
 import { focusSoon } from "../../state/focus";
-import { addJob } from "../../state/jobs";
-import { addressOf, go, page, workspace } from "../../state/location";
-import { keep, recall } from "../../state/preferences";
+import { addJob, jobs, openJobs } from "../../state/jobs";
+import { addressOf, go, NEW, page, workspace } from "../../state/location";
 import {
   current,
   loadWorkspaces,
   makeWorkspace,
   mayWrite,
+  noteChange,
+  removeWorkspace,
+  renameWorkspace,
   workspaces,
 } from "../../state/workspaces";
-import { type Chosen, sendFiles, splitFiles, titleOf, type Upload } from "./files";
+import {
+  type Chosen,
+  likelyDocuments,
+  nameApart,
+  sendFiles,
+  splitFiles,
+  titleOf,
+  type Upload,
+} from "./files";
+import { fileName, listAll, type Query } from "./listing";
 
 interface Sent {
   taken: number;
@@ -32,35 +43,21 @@ export interface Underway {
   stop: () => void;
 }
 
-/** How many files of a workspace are sent, and wait for somebody to agree to the cost. */
-export const waiting = signal<{ workspace: string; files: number }>({ workspace: "", files: 0 });
-
-/** Return how many files of a workspace wait; kept over a reload of the page. */
-export function countWaiting(workspace: string): number {
-  if (waiting.value.workspace === workspace) return waiting.value.files;
-  return Number(recall(`waiting.${workspace}`)) || 0;
-}
-
-/** Note how many files of a workspace wait. */
-export function setWaiting(workspace: string, files: number): void {
-  keep(`waiting.${workspace}`, files ? String(files) : null);
-  waiting.value = { workspace, files };
-}
-
 export const underway = signal<Underway | null>(null);
 export const sendingError = signal<Error | null>(null);
 
 /** The name of the workspace with the sample. */
 export const SAMPLE = "sample";
 
-let last = Promise.resolve();
+let last: Promise<unknown> = Promise.resolve();
 
 /** Take files into the workspace that is shown, or else into a new one that is named after them.
  *
  * Then show where questions are asked, or first what a model would cost.
  */
-export async function addFiles(chosen: readonly Chosen[]): Promise<void> {
-  if (chosen.length === 0) return;
+export async function addFiles(given: readonly Chosen[]): Promise<void> {
+  if (given.length === 0) return;
+  const chosen = nameApart(given);
   if (workspaces.value === null) await loadWorkspaces();
   const isHere = current.value !== null;
   if (isHere && !mayWrite.value) {
@@ -68,18 +65,57 @@ export async function addFiles(chosen: readonly Chosen[]): Promise<void> {
     return;
   }
   try {
-    if (!isHere) go(addressOf(await makeWorkspace(titleOf(chosen)), "ask"));
+    const likely = isHere ? [] : await likelyDocuments(chosen);
+    const title = titleOf(likely.length > 0 ? likely : chosen);
+    if (!isHere) go(addressOf(await makeWorkspace(title), "ask"));
     const target = workspace.value;
     const { model } = await call("get", "", { workspace: target });
     showWorkspace(target, { asks: !model });
-    await sendAll(target, chosen, { index: !model });
+    const sent = await sendAll(target, chosen, { index: !model });
+    if (!isHere) await nameByTaken(target, title, chosen, sent);
   } catch (error) {
     if (isWaiting(error)) {
       await renewed();
-      return addFiles(chosen);
+      return addFiles(given);
     }
     sendingError.value = error instanceof Error ? error : new Error(String(error));
   }
+}
+
+/** Name a new workspace by the files that were taken and read; without any, remove it. */
+async function nameByTaken(
+  name: string,
+  title: string,
+  chosen: readonly Chosen[],
+  { taken, refused }: Sent,
+): Promise<void> {
+  if (taken === 0) {
+    await removeWorkspace(name);
+    if (workspace.peek() === name) go(NEW, { replace: true });
+    return;
+  }
+  const rename = async (out: ReadonlySet<string>) => {
+    const left = titleOf(chosen.filter((one) => !out.has(one.name)));
+    const isOurs = workspaces.peek()?.some((known) => known.name === name && known.title === title);
+    if (left && left !== title && isOurs) await renameWorkspace(left, name);
+  };
+  const out = new Set(refused.map((one) => one.name));
+  if (!jobs.peek()?.length) return rename(out);
+  await whenIdle(name);
+  const query: Query = { name: "", tag: "", state: "failed", sort: "uri" };
+  const failed = await listAll(name, query);
+  await rename(new Set([...out, ...failed.map(fileName)]));
+}
+
+/** Wait until no job of a workspace runs, or another one is shown. */
+function whenIdle(name: string): Promise<void> {
+  return new Promise((resolve) => {
+    const stop = effect(() => {
+      if (workspace.value === name && (jobs.value === null || openJobs.value.length > 0)) return;
+      queueMicrotask(() => stop());
+      resolve();
+    });
+  });
 }
 
 /** Show the page of a workspace where questions are asked, unless its library is open. */
@@ -105,12 +141,13 @@ export function sendAll(
   workspace: string,
   chosen: readonly Chosen[],
   { index }: { index: boolean },
-): Promise<void> {
-  last = last.then(() => send(workspace, chosen, index));
-  return last;
+): Promise<Sent> {
+  const sent = last.then(() => send(workspace, chosen, index));
+  last = sent;
+  return sent;
 }
 
-async function send(workspace: string, chosen: readonly Chosen[], index: boolean): Promise<void> {
+async function send(workspace: string, chosen: readonly Chosen[], index: boolean): Promise<Sent> {
   const abort = new AbortController();
   const bytes = chosen.reduce((sum, { file }) => sum + file.size, 0);
   const base = { workspace, files: chosen.length, bytes, stop: () => abort.abort() };
@@ -135,9 +172,10 @@ async function send(workspace: string, chosen: readonly Chosen[], index: boolean
       sendingError.value = error instanceof Error ? error : new Error(String(error));
   } finally {
     underway.value = null;
-    if (outcome.taken && !index) setWaiting(workspace, countWaiting(workspace) + outcome.taken);
+    noteChange(workspace);
     report(outcome);
   }
+  return outcome;
 }
 
 /** Send files, again and again while the server is away. A file that was taken is replaced. */

@@ -3,6 +3,7 @@ import { useTitle } from "../../components/PageHead";
 import { t } from "../../i18n";
 import { current, makeWorkspace, mayAdminister, workspaces } from "../../state/workspaces";
 import { DropZone } from "../library/DropZone";
+import { FolderList } from "../library/FolderList";
 import { SAMPLE, showWorkspace, trySample } from "../library/sending";
 
 /** Before there is anything to ask: what this is for, and where the files go. */
@@ -15,6 +16,7 @@ export default function StartPage() {
       <h1>{t("Ask your own documents.")}</h1>
       <p class="muted">{t("Answers cite the exact passage.")}</p>
       <DropZone isFirst />
+      {current.value && <FolderList />}
       <div class="row wrap center">
         <Button
           label={t("Try the sample (22 files)")}

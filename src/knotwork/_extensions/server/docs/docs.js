@@ -6,11 +6,31 @@ const WORDS = {
     find: "Find a route", parameters: "Parameters", body: "Body", responses: "Responses",
     required: "required", copy: "Copy", copied: "Copied", needsKey: "This server needs a key.",
     key: "Key", use: "Use key", away: "The server does not answer. Reload the page to try again.",
+    title: "API", refused: "Unknown key. It may have been removed.", note: "", in: {}, tags: {},
   },
   zh: {
     find: "查找接口", parameters: "参数", body: "请求体", responses: "响应",
     required: "必填", copy: "复制", copied: "已复制", needsKey: "此服务器需要密钥。",
     key: "密钥", use: "使用密钥", away: "服务器没有响应。请刷新页面重试。",
+    title: "接口", refused: "密钥无效，可能已被删除。", note: "接口说明只有英文。",
+    in: { path: "路径", query: "查询参数", header: "请求头" },
+    tags: {
+      questions: "提问", workspaces: "工作区", memory: "记忆", graph: "图谱", jobs: "任务",
+      documents: "文档", evaluations: "评测", guide: "导览", threads: "对话", operations: "运维",
+      openai: "OpenAI 兼容接口",
+    },
+  },
+  "zh-TW": {
+    find: "尋找介面", parameters: "參數", body: "請求主體", responses: "回應",
+    required: "必填", copy: "複製", copied: "已複製", needsKey: "此伺服器需要金鑰。",
+    key: "金鑰", use: "使用金鑰", away: "伺服器沒有回應。請重新整理頁面再試。",
+    title: "介面", refused: "金鑰無效，可能已被刪除。", note: "介面說明只有英文。",
+    in: { path: "路徑", query: "查詢參數", header: "請求標頭" },
+    tags: {
+      questions: "提問", workspaces: "工作區", memory: "記憶", graph: "圖譜", jobs: "任務",
+      documents: "文件", evaluations: "評測", guide: "導覽", threads: "對話", operations: "維運",
+      openai: "OpenAI 相容介面",
+    },
   },
 };
 
@@ -23,7 +43,9 @@ function kept(name, place = "localStorage") {
   }
 }
 
-const words = WORDS[(kept("knotwork.language") ?? navigator.language).slice(0, 2)] ?? WORDS.en;
+const wanted = (kept("knotwork.language") ?? navigator.language).toLowerCase();
+const language = /^zh-(tw|hk|mo|hant)/.test(wanted) ? "zh-TW" : wanted.slice(0, 2);
+const words = WORDS[language] ?? WORDS.en;
 const main = document.querySelector("main");
 let spec;
 let key = kept("knotwork.key", "sessionStorage") ?? kept("knotwork.key") ?? "";
@@ -125,7 +147,7 @@ function details(method, path, operation) {
   };
   const lists = {
     [words.parameters]: (operation.parameters ?? []).map((one) =>
-      row(`${one.name} (${one.in})`, one.schema, one.required, one.description),
+      row(`${one.name} (${words.in[one.in] ?? one.in})`, one.schema, one.required, one.description),
     ),
     [words.body]: contents(operation.requestBody?.content),
     [words.responses]: Object.entries(operation.responses).map(([status, one]) =>
@@ -155,7 +177,7 @@ function show() {
     for (const [method, operation] of Object.entries(methods))
       (tags[operation.tags[0]] ??= []).push(route(method, path, operation));
   const sections = Object.entries(tags).map(([tag, routes]) =>
-    h("section", {}, h("h2", {}, tag), ...routes),
+    h("section", {}, h("h2", {}, words.tags[tag] ?? tag), ...routes),
   );
   const find = h("input", { type: "search", placeholder: words.find, ariaLabel: words.find });
   find.oninput = () => {
@@ -172,7 +194,8 @@ function show() {
   const title = h("h1", {}, `${spec.info.title} ${spec.info.version}`);
   const file = URL.createObjectURL(new Blob([JSON.stringify(spec)]));
   const link = h("a", { href: file, download: "openapi.json" }, "openapi.json");
-  main.replaceChildren(title, prose(spec.info.description), link, find, ...sections);
+  const lines = [prose(words.note), prose(spec.info.description)];
+  main.replaceChildren(title, ...lines.slice(words.note ? 0 : 1), link, find, ...sections);
   const opened = document.getElementById(location.hash.slice(1));
   if (opened) opened.open = true;
   opened?.scrollIntoView();
@@ -187,7 +210,7 @@ function askForKey(reason) {
     load();
     sessionStorage.setItem("knotwork.key", key);
   };
-  main.replaceChildren(h("h1", {}, "Knotwork API"), h("p", { role: "alert" }, reason), form);
+  main.replaceChildren(h("h1", {}, document.title), h("p", { role: "alert" }, reason), form);
   field.focus();
 }
 
@@ -197,12 +220,13 @@ async function load() {
     const response = await fetch(DOCUMENT, { headers });
     spec = await response.json();
     if (response.ok) show();
-    else askForKey(key ? spec.error.message : words.needsKey);
+    else askForKey(key ? words.refused : words.needsKey);
   } catch {
     main.replaceChildren(h("p", { role: "alert" }, words.away));
   }
 }
 
-document.documentElement.lang = words === WORDS.zh ? "zh-CN" : "en";
+document.documentElement.lang = words === WORDS.zh ? "zh-CN" : words === WORDS.en ? "en" : "zh-TW";
+document.title = `Knotwork ${words.title}`;
 document.documentElement.dataset.theme = kept("knotwork.theme");
 load();

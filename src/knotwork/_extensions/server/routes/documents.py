@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 from operator import attrgetter
+from pathlib import PurePosixPath
 from typing import Annotated, Literal
 
 from fastapi import File, Form, Path, Query, UploadFile
@@ -47,7 +48,7 @@ from knotwork._shapes.base import Json, Shape, View, typed
 from knotwork._stores.base import Store, require_fields
 from knotwork._stores.fields import FieldInfo
 from knotwork._stores.links import links_to, resolve_links
-from knotwork.errors import NotFound, UnknownName
+from knotwork.errors import LoadError, NotFound, UnknownName
 from knotwork.records import (
     BlockTree,
     Chunk,
@@ -300,17 +301,25 @@ def upload_documents(
 ) -> Annotated[Json, UPLOAD]:
     """Upload files, and start a job that indexes them. A file replaces one of the same name."""
     settings = workspace.base.settings.index
+    taken: set[PurePosixPath] = set()
 
     def store(file: ReceivedFile) -> Json:
         path = parse_upload_name(file.name)
         check_document(file, settings)
+        if path in taken:
+            raise LoadError(
+                "name", f"The upload has two files named `{path}`.", fix="Rename one of them."
+            )
+        taken.add(path)
         size = file.size
         uri = store_file(file, path, workspace)
         return UPLOADED(name=file.name, uri=uri, document_id=Document(uri, "").id, size=size)
 
     def note(stored: list[Json], refused: list[Json]) -> None:
+        uris = [file["uri"] for file in stored]
         named = {f"{UPLOADS}/{file['name']}": file for file in refused}
-        workspace.attention.note([file["uri"] for file in stored], named)
+        others = {uri: file for uri, file in named.items() if uri not in uris}
+        workspace.attention.note(uris, others)
 
     stored, refused = store_files(files, store, note)
     job = None

@@ -35,7 +35,7 @@ class CitedPlace(RequestModel):
     """What an answer cites: a passage, and the cited characters of its document."""
 
     chunk_id: str = Field(max_length=40)
-    span: tuple[Annotated[int, Field(ge=0)], Annotated[int, Field(ge=0)]]
+    span: tuple[Annotated[int, Field(ge=0)], Annotated[int, Field(ge=0)]] = Field(strict=False)
 
 
 class RelatedRequest(RequestModel):

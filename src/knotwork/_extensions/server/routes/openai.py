@@ -95,7 +95,7 @@ class OpenAIMessage(BaseModel):
         return (self.content or "").strip()
 
 
-class StreamOptions(BaseModel):
+class StreamOptions(UnicodeRequest):
     """Options of a streamed response."""
 
     include_usage: bool = False
@@ -453,8 +453,9 @@ def _check_supported(asked: QuestionRequest) -> None:
     if isinstance(text := given.get("text"), dict):
         given["text.format"] = text.get("format")
     for name, valid in _UNSUPPORTED.items():
-        if given.get(name) is not None and given[name] not in valid:
-            others = " or ".join(json.dumps(value) for value in valid)
+        without = [json.dumps(value) for value in valid]  # for Python, 1 is equal to True
+        if given.get(name) is not None and json.dumps(given[name]) not in without:
+            others = " or ".join(without)
             raise UnsupportedValue(
                 f"`{name}` is not supported: the answer is one text with citations.",
                 fix=f"Leave it out, or send {others}." if others else "Leave it out.",

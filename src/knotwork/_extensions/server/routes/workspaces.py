@@ -139,6 +139,7 @@ def delete_workspace(key: Caller, server: Server, workspace: WorkspaceName) -> W
     with server.workspaces.lease(workspace):
         removed = _describe(key, server, workspace)
     server.workspaces.remove(workspace)
+    server.watch_folders(workspace)
     server.records.forget(workspace)
     server.offers.forget(workspace)
     return removed
