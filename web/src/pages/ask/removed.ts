@@ -1,7 +1,7 @@
 /** Cited documents that are no longer in the workspace: their citations say so. */
 
 import { signal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { quote } from "../../components/filters/conditions";
 import { call } from "../../state/calls";
 import { settled } from "../../state/jobs";
@@ -20,10 +20,14 @@ const MOST_NAMED = 40;
 
 /** Ask which cited documents there are, again whenever the workspace changes. */
 export function useRemoved(runs: readonly Run[]): void {
-  const answers = runs.flatMap((run) => run.answer.value ?? []);
+  const turn = revision.value + settled.value;
+  const [begun] = useState(turn);
+  // What has just been answered cites what is there, until something changes.
+  const earlier = runs.filter((run) => turn !== begun || run.stages.value.length === 0);
+  const answers = earlier.flatMap((run) => run.answer.value ?? []);
   const uris = answers.flatMap(({ citations }) => citations.map(({ document }) => document));
   const cited = [...new Set(uris)].filter((uri) => !uri.startsWith(STATED)).sort();
-  const wanted = JSON.stringify([workspace.value, cited, revision.value, settled.value]);
+  const wanted = JSON.stringify([workspace.value, cited, turn]);
   const found = useLoaded(cited.length > 0 ? wanted : "", async (signal) => {
     const left = new Set(cited);
     for (let start = 0; start < cited.length; start += MOST_NAMED) {
