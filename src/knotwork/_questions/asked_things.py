@@ -285,7 +285,7 @@ def _opposed(question: str, passage: Passage) -> Iterator[Missing]:
             is_same = bool(noun and behind) and _stem(behind[0] if behind else "") == _stem(noun)
             if lower in others and lower not in question.lower() and (is_same or is_date):
                 names = [f"{each[0]} {noun}" if is_same else each[0] for each in (word, other)]
-                yield Missing(*names)
+                yield Missing(names[0], names[1])
                 break
 
 
