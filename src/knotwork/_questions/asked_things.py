@@ -119,7 +119,7 @@ _END_OF = re.compile(
 _CAPITAL = r"[A-Z][\w’'-]+"
 _MOST_CAPITALS = 0.7
 """The share of words with a capital from which on capitals show no names."""
-_NO_OWN = re.compile(r"^[A-Z.]{1,4}s?$|(?:ish|ese|[ie]an|ern|can|I)s?$")
+_NO_OWN = re.compile(r"^[A-Z.-]{1,5}s?$|(?:ish|ese|[ie]an|ern|can|I)s?$")
 """Matches abbreviations and words for people of a country, which often have other words."""
 _LONGEST_INITIALS = 6
 _BEHIND_AUXILIARY = re.compile(r"\b(?:(is|are|was|were)|did|do(?:es)?|ha[sd]|have|can|will) (.+)")
@@ -133,7 +133,8 @@ _SUBJECT = re.compile(
 
 @lru_cache(maxsize=256)
 def _words_of(text: str) -> tuple[str, ...]:
-    return tuple(_bare(word[0]).lower() for word in _WORD.finditer(text))
+    words = [_bare(word[0]).lower() for word in _WORD.finditer(text)]
+    return tuple(chain(words, *(word.split("-") for word in words if "-" in word)))
 
 
 def _bare(word: str) -> str:
@@ -285,7 +286,7 @@ def _opposed(question: str, passage: Passage) -> Iterator[Missing]:
             is_same = bool(noun and behind) and _stem(behind[0] if behind else "") == _stem(noun)
             if lower in others and lower not in question.lower() and (is_same or is_date):
                 names = [f"{each[0]} {noun}" if is_same else each[0] for each in (word, other)]
-                yield Missing(*names)
+                yield Missing(names[0], names[1])
                 break
 
 
