@@ -272,8 +272,8 @@ def _fill_in(
 def _put_topic(follow_up: _FollowUp, last: ConversationTurn) -> Iterator[str]:
     """Yield a question behind the topics of the last turn, and as it is."""
     topics = [topic for topic in _referents("topic", last) if topic not in follow_up.rest]
-    asks_which = follow_up.is_chinese and follow_up.words["which_one"].search(follow_up.simple)
-    ends = bool(asks_which) and asks_which.end() == len(follow_up.simple)
+    which = CHINESE.follow_ups["which_one"].search(follow_up.simple)
+    ends = which is not None and which.end() == len(follow_up.simple)
     rest = _spaced(follow_up.rest, last.asked_noun) if ends else follow_up.rest
     for topic in topics[:_MOST_TOPICS]:
         yield _closed(_behind(topic, rest), follow_up)
