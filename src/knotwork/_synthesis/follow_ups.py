@@ -272,8 +272,8 @@ def _fill_in(
 def _put_topic(follow_up: _FollowUp, last: ConversationTurn) -> Iterator[str]:
     """Yield a question behind the topics of the last turn, and as it is."""
     topics = [topic for topic in _referents("topic", last) if topic not in follow_up.rest]
-    asks_which = follow_up.is_chinese and follow_up.words["which_one"].search(follow_up.simple)
-    ends = bool(asks_which) and asks_which.end() == len(follow_up.simple)
+    which = CHINESE.follow_ups["which_one"].search(follow_up.simple)
+    ends = which is not None and which.end() == len(follow_up.simple)
     rest = _spaced(follow_up.rest, last.asked_noun) if ends else follow_up.rest
     for topic in topics[:_MOST_TOPICS]:
         yield _closed(_behind(topic, rest), follow_up)
@@ -565,7 +565,7 @@ class ConversationTurn:
     """A question that stands alone, its answer, and the names in each.
 
     ``answer_names`` are those that the question does not have, ``items`` what the turn lists, in
-    order, and ``telling`` is the sentence of the answer that answers best. A statement of the user
+    order, and ``best`` is the sentence of the answer that answers best. A statement of the user
     is the answer to an empty question.
     """
 
@@ -574,7 +574,7 @@ class ConversationTurn:
     names: tuple[SpokenName, ...] = ()
     answer_names: tuple[SpokenName, ...] = ()
     items: tuple[str, ...] = ()
-    telling: str = ""
+    best: str = ""
 
     @cached_property
     def topic(self) -> str:
@@ -589,7 +589,7 @@ class ConversationTurn:
         """What a question measures without saying of what, as "the rent" in 2020; or ""."""
         asked = _words_of(self.question)["asked"].match(simplify(self.question))
         things = [p for p in noun_phrases(self.question) if not _is_time(p.text)]
-        tells = bool(reading_of(self.telling).amounts) or re.search(HAN_NUMBER, self.telling)
+        tells = bool(reading_of(self.best).amounts) or re.search(HAN_NUMBER, self.best)
         is_measured = asked is not None and not self.names and len(things) == 1 and tells
         return things[0].text if is_measured else ""
 
@@ -616,7 +616,7 @@ class ConversationTurn:
         if reading_of(self.question).asks_who:
             other = self.told_names
             persons = [name for name in other if _may_be_person(name)]
-            persons.sort(key=lambda name: name.name not in self.telling)
+            persons.sort(key=lambda name: name.name not in self.best)
             firms = (name for name in other if name.type == "ORGANIZATION")
             return next((name.name for name in (*persons, *firms)), "")
         asked = self.asked_noun
@@ -636,7 +636,7 @@ class ConversationTurn:
         Asked for a package, they are "the mail-server package"; a name may also stand just where
         the question asks.
         """
-        asked, said = self.asked_noun, self.telling
+        asked, said = self.asked_noun, self.best
         if not asked or _words_of(self.question)["quantity"].search(asked):
             return []
         found = [p.text for p in noun_phrases(said) if _names_one(p, asked)]
@@ -664,15 +664,15 @@ class ConversationTurn:
     def told_together(self) -> str:
         """The things that the answer names in one breath, as "Tern and Petrel"; or ""."""
         is_chinese = HAN_CHARACTER.search(self.question) is not None
-        said = {name.name: self.telling.find(name.name) for name in self.told_names}
+        said = {name.name: self.best.find(name.name) for name in self.told_names}
         if is_chinese:
             items = (item for item in self.items if _class_of(item, set()) == "name")
-            said |= {item: self.telling.find(item) for item in items}
+            said |= {item: self.best.find(item) for item in items}
         told = sorted((name for name in said if said[name] >= 0), key=lambda name: said[name])
         joint = _words_of(self.question)["items"]
         run = told[:1]
         for name in told[1:]:
-            between = self.telling[said[run[-1]] + len(run[-1]) : said[name]]
+            between = self.best[said[run[-1]] + len(run[-1]) : said[name]]
             if joint.fullmatch(between):
                 run.append(name)
             elif len(run) == 1:
