@@ -62,7 +62,8 @@ class Passage:
 
     def has(self, word: str, text: str = "") -> bool:
         """Return True if the whole, or another text, has a word or one like it."""
-        return any(_is_alike(word.lower(), other) for other in set(_words_of(text or self.whole)))
+        word, others = word.lower(), set(_words_of(text or self.whole))
+        return any(likeness(word, other) > 0 or _is_slip(word, other) for other in others)
 
     def has_name(self, name: str) -> bool:
         """Return True if it has a name, or another spelling of it."""
@@ -155,10 +156,6 @@ def _is_same_name(name: str, other: str) -> bool:
     short, long = sorted((name, other), key=len)
     is_longer = len(short) > _ROOT and (long.startswith(short[:-1]) or _is_slip(name, other))
     return is_longer or terms(name) == terms(other)
-
-
-def _is_alike(word: str, other: str) -> bool:
-    return likeness(word, other) > 0 or _is_slip(word, other)
 
 
 def _is_slip(word: str, other: str) -> bool:
@@ -429,7 +426,7 @@ def _modifiers(question: str, passage: Passage) -> Iterator[Missing]:
                 and passage.sentence[before.end() : other.start()] in (" ", "-")
                 and _is_naming(first)
                 and first not in _PLAIN
-                and not any(_is_alike(first, each) for each in asked)
+                and not any(likeness(first, each) > 0 or _is_slip(first, each) for each in asked)
                 and _DETERMINER.search(passage.sentence[: before.start()])
             ):
                 yield Missing(f"{word[0]} {head[0]}", f"{before[0]} {other[0]}")

@@ -84,10 +84,10 @@ def relation_words(relation: str) -> tuple[str, ...]:
 @lru_cache(maxsize=1 << 16)
 def likeness(first: str, second: str) -> float:
     """Return how likely two lower-case English words mean the same, from 0 to 1."""
+    groups = read_lexicon().groups
     one, other = base_form(first), base_form(second)
     if one == other:
         return SAME_STEM
-    groups = read_lexicon().groups
     if groups.get(one, frozenset()) & groups.get(other, frozenset()):
         return SAME_GROUP
     short, long = sorted((one, other), key=len)
