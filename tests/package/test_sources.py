@@ -2,6 +2,8 @@
 
 import ast
 import re
+from collections import defaultdict
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -33,6 +35,7 @@ TEXTS = [
 OTHER_LOGGERS = {"psycopg", "pypdfium2"}
 
 
+@cache
 def names_used(tree: ast.AST) -> set[str]:
     """Return "module.name" of each attribute that is used and each name that is imported."""
     used = {
@@ -49,8 +52,15 @@ def names_used(tree: ast.AST) -> set[str]:
     return used | imported
 
 
-def functions_called(tree: ast.AST) -> list[ast.Call]:
-    return [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+@cache
+def calls_of(tree: ast.AST) -> dict[str, list[ast.Call]]:
+    """Return the calls of each function by its last name, as "getLogger" of logging.getLogger."""
+    calls = defaultdict(list)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+            calls[name].append(node)
+    return calls
 
 
 def test_only_the_settings_read_the_environment(trees):
@@ -73,7 +83,7 @@ def test_nothing_below_the_command_line_prints(trees):
         name
         for name, tree in trees.items()
         if names_used(tree) & streams
-        or any(ast.unparse(call.func) == "print" for call in functions_called(tree))
+        or any(isinstance(call.func, ast.Name) for call in calls_of(tree)["print"])
     }
     commands = (
         "_cli/",
@@ -103,7 +113,7 @@ def test_every_module_says_what_it_is(trees):
 
 def test_loggers_are_named_by_area(trees):
     for name, tree in trees.items():
-        for call in functions_called(tree):
+        for call in calls_of(tree)["getLogger"]:
             if ast.unparse(call.func) == "logging.getLogger":
                 (argument,) = call.args
                 logger = ast.literal_eval(argument)

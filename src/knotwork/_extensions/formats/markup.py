@@ -100,7 +100,8 @@ _ADOC_TITLE = re.compile(r"\.([^\s.].*)")
 _ADOC_BOLD = re.compile(r"(?<![\w*])\*(?=[^\s*])([^*\n]{1,500})(?<=[^\s*])\*(?![\w*])")
 _ADOC_LANGUAGE = re.compile(r"\[(?:source|listing)?,\s*([\w+#-]{1,20}).*\]")
 _ADOC_LINK = re.compile(
-    r"(?:link:|xref:)?((?:https?://|mailto:|[\w./#-]{1,200}(?=\[))[^\s\[\]]{0,500})\[([^\]\n]{1,300})\]"
+    r"(?:link:|xref:)?((?:https?://|mailto:|(?<![\w./#-])[\w./#-]{1,200}(?=\[))[^\s\[\]]{0,500})"
+    r"\[([^\]\n]{1,300})\]"
 )
 _ADOC_REFERENCE = re.compile(r"<<([^<>,\n]{1,100})(?:,\s*([^<>\n]{1,200}))?>>")
 _ADOC_ANCHOR = re.compile(r"\[(?:\[|#)([\w:.-]{1,100})(?:[,.%][^\[\]]*)?\]{1,2}")
