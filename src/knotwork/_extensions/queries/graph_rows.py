@@ -763,7 +763,8 @@ class GraphQuestion:
             name = quote_name(asked[0][1].name)
             value = f"{nodes[-1]}.{name}"
             writer.where.append(f"{value} IS NOT NULL")
-            writer.hops.append((int(nodes[-1][1:]),) * 2)
+            number = int(nodes[-1][1:])
+            writer.hops.append((number, number))
             yield writer.plan(value, chain.cost, f"RETURN DISTINCT {value} AS {name}")
 
     def _held_value(
@@ -845,6 +846,8 @@ class GraphQuestion:
         item = next(behind, None)
         if match is None or item is None or self._text[match.end() : item.span.start].strip():
             return True
+        if match[0].lower().startswith("whose"):
+            return True  # its noun is not the answer
         kinds = {m.kind for m in item.meanings if m.kind and m.property is None}
         if ANY in kinds or any(m.held for m in item.meanings):
             return True

@@ -389,9 +389,12 @@ class GraphModel:
         elif plain[-1] == "by":
             doer = False
         elif Role.DOER in name.roles and plain[-1] != "of":
-            # "father" and "has director" lead to him; a Chinese word may be noun and verb.
-            is_noun = Role.DEED not in name.roles or plain[0] == "has" or not type_.isascii()
-            is_source = type_.startswith("担任") or self.is_person(target) is False
+            # "father" and "starred actors" lead to them; a Chinese word may be noun and verb.
+            last = self._words.senses.get(base_form(plain[-1]), frozenset())
+            is_verb = any(s.role is Role.DEED for s in last if s.group in name.groups)
+            is_noun = not is_verb or plain[0] == "has" or not type_.isascii()
+            is_both = Role.DEED in name.roles and not type_.isascii()
+            is_source = type_.startswith("担任") or (is_both and self.is_person(target) is False)
             doer = not is_noun or is_source
         found = defaultdict[str, list[PropertyValue]](list)
         if self.is_labelled:
