@@ -605,10 +605,13 @@ class GraphQuestion:
         if self._negation or self._yes_no or not self._model.is_labelled:
             return
         for item in self._items:
-            rest = [other for other in self._items if other is not item]
+            others = [other for other in self._items if other is not item]
             for meaning in item.meanings:
-                starts = list[Chain]()
-                if meaning.kind and meaning.property is None:
+                starts, rest = list[Chain](), others
+                if meaning.property is not None and self._comparisons:
+                    # "Who was born before 1950"
+                    starts, rest = [Chain(meaning.kind or "", cost=2 * _FAR)], self._items
+                elif meaning.kind and meaning.property is None:
                     starts = [Chain(meaning.kind)]
                 elif meaning.link and meaning.role is not Role.DEED and meaning.held is None:
                     starts = _noun_starts(meaning.link, meaning.role)
