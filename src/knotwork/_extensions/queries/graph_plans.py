@@ -155,10 +155,11 @@ class GraphPlan:
 class ChainFinder:
     """Finds the chains that use words of a question, the cheapest for the nearest words first."""
 
-    def __init__(self, model: GraphModel, text: str, *, compares: bool) -> None:
+    def __init__(self, model: GraphModel, text: str, *, compares: bool, asks_held: bool) -> None:
         self._model = model
         self._text = text
         self._compares = compares
+        self._asks_held = asks_held
 
     def find(
         self,
@@ -223,7 +224,7 @@ class ChainFinder:
         if link is None:
             return
         if meaning.held is not None:
-            if link.type in chain.types:
+            if link.type in chain.types and meaning.role is Role.RESULT:
                 held = (*chain.held, (link, meaning.held))
                 yield replace(chain, cost=chain.cost + meaning.cost, held=held)
         elif link.has_values and self._compares:
@@ -244,11 +245,10 @@ class ChainFinder:
             yield replace(chain, cost=chain.cost + meaning.cost + cost)
         for way in self._ways(chain, name, item, meaning, is_turned=is_turned):
             yield chain.with_step(way, meaning.cost)
-            for other in item.meanings:
-                # "Whom did he play in that film": a verb may ask for what its link holds.
+            for other in item.meanings if self._asks_held else ():
                 if other.held and other.link == meaning.link and meaning.role is Role.DEED:
                     longer = chain.with_step(way, meaning.cost + _HELD)
-                    yield replace(longer, held=(*chain.held, (other.link, other.held)))
+                    yield replace(longer, held=(*chain.held, (way.link, other.held)))
         if chain.free >= _MOST_FREE:
             return
         for free in self._free_ways(chain, name):

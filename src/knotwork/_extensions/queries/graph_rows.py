@@ -253,7 +253,7 @@ class GraphQuestion:
         self.names, self._unknown = self._find_names(asked.comparisons)
         self._held = [*self._find_values(), *self._find_held()]
         held = {question[slice(*value.span)] for value in self._held}
-        taken = [named.span for named in (*self.names, *self._held)]
+        taken = [*(name.span for name in self.names), *(value.span for value in self._held)]
         verb = _LAST_WORD.search(question)  # "how long does it last"
         self._wording = TableWording(question, [*taken, *([Span(*verb.span())] if verb else [])])
         self._comparisons = [
@@ -278,7 +278,10 @@ class GraphQuestion:
         self._yes_no = asked.asks_yes_or_no
         self._counts = self._wording.operation is Returned.COUNT
         self._is_planned = False
-        self._finder = ChainFinder(model, question, compares=bool(self._comparisons))
+        # "Whom did he play in that film" asks for what the link between two names holds.
+        asks_held = len(self.names) == 2 and len(self._items) == 1 and not self._negation
+        compares = bool(self._comparisons)
+        self._finder = ChainFinder(model, question, compares=compares, asks_held=asks_held)
 
     @property
     def is_about(self) -> bool:
@@ -746,7 +749,12 @@ class GraphQuestion:
             if shape.type == "boolean":  # "which products are discontinued"
                 writer.where.append(f"{nodes[place]}.{quote_name(flag)} = true")
         is_bound |= bool(writer.where)
-        asked = [(key, shape) for key, shape in asked if shape.type != "boolean"]
+        held = {name for value in self._held for _, name in value.nodes}
+        asked = [
+            (key, shape)
+            for key, shape in asked
+            if shape.type != "boolean" and shape.name not in held
+        ]
         if self._extreme is not None:
             yield from self._at_end(writer, nodes, chain, [s for _, s in asked])
         elif chain.held and not self._comparisons:
@@ -760,7 +768,7 @@ class GraphQuestion:
                 ending = f"RETURN DISTINCT {value} AS {quote_name(self._label(chain))}"
                 wants_time = bool(WHEN.search(self._text)) and not self._comparisons
                 yield writer.plan(value, chain.cost, ending, wants_time=wants_time)
-        elif len(asked) == 1 and asked[0][0][0] == len(chain.steps):
+        elif is_bound and len(asked) == 1 and asked[0][0][0] == len(chain.steps):
             if not self._fits(chain, asked[0][1]):
                 return
             name = quote_name(asked[0][1].name)

@@ -130,6 +130,10 @@ _JOINT = re.compile(r"^co(?=[a-z]{3})")
 _PARTS = re.compile(r"[;/|]|, ")
 
 
+_LinkKey = tuple[Role, str, str, bool | None, bool]
+"""What links have in common that one word means: its role, their kinds, who does it, and when."""
+
+
 class NameWords(NamedTuple):
     """The words of a name of the schema, and what they mean."""
 
@@ -218,9 +222,9 @@ class GraphModel:
         for link, shape, _ in self._link_properties:
             if shape.type in {"text", "list"}:
                 self._read_link_values(link, shape)
-        names = [*(name for *_, name in self._properties), *self.links]
-        names += [name for *_, name in self._link_properties]
+        names = [*(n for *_, n in self._properties), *(n for *_, n in self._link_properties)]
         stems = {stem for name in names for stem in name.stems}
+        stems |= {stem for link in self.links for stem in link.stems}
         self._han = {*words.senses, *words.kinds, *stems, *map(simplify, self.kinds)}
 
     def naming_of(self, kind: str) -> str:
@@ -244,9 +248,14 @@ class GraphModel:
         senses = self._words.senses.get(form, frozenset())
         found = self._find_links(form, senses)
         found += [
-            Meaning(_LINK_PROPERTY, link, held=shape)
+            # "Play" is about a role as well, and only "role" names it.
+            Meaning(_LINK_PROPERTY, link, Role.RESULT if is_noun else Role.DEED, held=shape)
             for link, shape, name in self._link_properties
             if name.means(form, senses) is not None
+            for is_noun in (
+                form in name.stems
+                or any(s.role is Role.RESULT and s.group in name.groups for s in senses),
+            )
         ]
         for kind, shape, name in self._properties:
             is_key = "identifier" in split_name(shape.name).split()
@@ -316,7 +325,7 @@ class GraphModel:
 
     def _find_links(self, form: str, senses: Iterable[Sense]) -> list[Meaning]:
         """Return the links that a word means; several that differ only in their type as one."""
-        costs = defaultdict[tuple[object, ...], list[tuple[float, GraphLink]]](list)
+        costs = defaultdict[_LinkKey, list[tuple[float, GraphLink]]](list)
         for link in self.links:
             roles: dict[Role, float] = {}
             for sense in senses:
@@ -336,7 +345,7 @@ class GraphModel:
             # Words of one group may each have a link of their own; narrower ones are meant too.
             first, *others = (link for cost, link in links if cost in (best, _NARROWER))
             joined = replace(first, also=tuple(link.type for link in others))
-            found.append(Meaning(best, joined, Role(str(role))))
+            found.append(Meaning(best, joined, role))
         return found
 
     def _kinds_named(self, form: str, named: frozenset[int]) -> list[str]:
