@@ -736,7 +736,8 @@ class RowSource:
 
     ``document`` is the uri of a document, or the path of a file that is not indexed. ``row`` is the
     row number in the file or sheet, from 1 with the header. ``span`` is the line of the row in the
-    text of the document, empty without one.
+    text of the document, empty without one. For a line of an imported graph, ``table`` is empty and
+    ``row`` is the row of the result that the line supports, from 1.
     """
 
     document: str

@@ -48,7 +48,7 @@ def test_the_end_of_a_range_is_answered(base, question, names):
 @pytest.mark.parametrize(
     ("owner", "name", "question", "part"),
     [
-        (table_rows.TableRows, "ask", BERTH, "The query of tables"),
+        (table_rows.TableRows, "ask", BERTH, "The query of tables and graphs"),
         (extractive_answers, "find_leading_result", HIRED, "The answer from rows or paths"),
         (extractive_answers, "compose_query_answer", HIRED, "The answer from rows or paths"),
         (extractive_answers, "name_subjects", BERTH, "Naming subjects"),

@@ -26,7 +26,7 @@ def kb(request, tmp_path):
 
 
 def test_path_answers_cite_the_lines_of_their_hops(kb):
-    answer = kb.ask("Which films were directed by Marta Ilves?")
+    answer = kb.ask("Which films were directed by Marta Ilves?", retriever="paths")
     assert answer.answered
     assert answer.retriever == "paths"
     for film in ("Silver Lantern", "Copper Kettle", "Iron Anchor"):
@@ -45,7 +45,7 @@ def test_path_answers_cite_the_lines_of_their_hops(kb):
 
 
 def test_each_answer_has_the_marks_of_its_own_hops(kb):
-    answer = kb.ask("Who starred in the films directed by Jaan Tamm?")
+    answer = kb.ask("Who starred in the films directed by Jaan Tamm?", retriever="paths")
     assert answer.text == "Kersti Pihl [1][2]"
     assert [c.quote for c in answer.citations] == [
         "Paper Moon Boat directed by Jaan Tamm.",
@@ -55,7 +55,7 @@ def test_each_answer_has_the_marks_of_its_own_hops(kb):
 
 
 def test_chinese_answers_have_chinese_marks(kb):
-    answer = kb.ask("权德舆的儿子是谁？")
+    answer = kb.ask("权德舆的儿子是谁？", retriever="paths")
     assert answer.answered
     assert "权璩[" in answer.text
     assert "、" in answer.text
@@ -97,7 +97,7 @@ def test_answers_beyond_the_cited_ones_are_distinguished(tmp_path):
     file.write_text("\n".join(rows))
     with knotwork.open("memory:", embedding_model="none", answer_max_sentences=2) as kb:
         kb.graph.import_files(file, name="many")
-        answer = kb.ask("Which films were directed by Ada Lund?")
+        answer = kb.ask("Which films were directed by Ada Lund?", retriever="paths")
     assert len(answer.citations) == 4
     cited, others = answer.text.split("; over the same relations also ")
     assert cited.count("[") == 4

@@ -160,7 +160,7 @@ def _place(hit: Json) -> str:
 
 def _show_query(terminal: Terminal, result: Json, *, has_rows: bool) -> None:
     """Print a query, its parameters, what it read, and up to 20 of its rows."""
-    numbers = ", ".join(str(source["row"]) for source in result["row_sources"])
+    numbers = ", ".join(str(source["row"]) for source in result["row_sources"] if source["table"])
     if numbers and len(result["row_sources"]) < (result["row_count"] or 0):
         numbers += ", …"
     bound = ", ".join(f"{name} = {value!r}" for name, value in result["parameters"].items())

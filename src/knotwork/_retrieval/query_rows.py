@@ -11,6 +11,10 @@ from knotwork._text.names import normal_form
 from knotwork.records import ENTITY_EDGES, PropertyValue, QueryResult
 
 NAMING_PROPERTIES = ("name", "title", "label")
+COUNT, HOLDS = "count", "holds"
+"""The first columns of a count of nodes, and of whether something holds; names follow."""
+SHOWN_NAMES = 10
+"""The maximum number of names that follow."""
 _NODE_KEYS = {"id", "labels", "properties"}
 _RELATIONSHIP_KEYS = {"id", "type", "source", "target", "properties"}
 

@@ -459,3 +459,9 @@ def has_tables(store: Store) -> bool:
         return False
     tables = tables_of(store)
     return tables is not None and tables.exists()
+
+
+def has_graphs(store: Store) -> bool:
+    """Return True if a graph was imported into an index."""
+    graphs = store.capabilities.property_graphs
+    return graphs is not None and bool(graphs.names())

@@ -51,7 +51,7 @@ from knotwork._retrieval.retriever_registry import (
     may_rerank,
 )
 from knotwork._run import Progress, Stage
-from knotwork._stores.base import Store, companions_of, has_tables, require_fields
+from knotwork._stores.base import Store, companions_of, has_graphs, has_tables, require_fields
 from knotwork._synthesis.messages import make_request
 from knotwork._text.visible import visible_text
 from knotwork.errors import (
@@ -535,12 +535,12 @@ class Retrievers:
         self._generation = -1
         self._lock = threading.RLock()
 
-    def searcher(self, request: AskRequest, *, with_tables: bool = False) -> ScopedSearcher:
+    def searcher(self, request: AskRequest, *, with_rows: bool = False) -> ScopedSearcher:
         """Return the searcher of the part of the index that a request or its question asks for.
 
         What a question states, as "in 2023" does, restricts the search only if most documents have
-        the field that it compares, and some match. ``with_tables`` adds rows of tables to what is
-        found.
+        the field that it compares, and some match. ``with_rows`` adds rows of tables and graphs to
+        what is found.
 
         Raises UnknownName for an unknown field, FilterError for an invalid filter, and
         QuerySyntaxError for an invalid retrieval query.
@@ -561,10 +561,10 @@ class Retrievers:
                 part, question, wanted = held, stated.rest, stated.filter
                 notes = (STATED_NOTE.format(filter=stated.filter, words=stated.words),)
         searcher = ScopedSearcher(self, request, part, question, wanted, notes, hit_query)
-        # No retriever and no filter may exclude the rows of tables.
+        # No retriever and no filter may exclude the rows of tables and graphs.
         is_free = request.retriever in (None, "", AUTO) and not request.filters
-        if with_tables and is_free and self.settings.answer.tables:
-            searcher.with_tables = has_tables(self.store)
+        if with_rows and is_free and self.settings.answer.tables:
+            searcher.with_rows = has_tables(self.store) or has_graphs(self.store)
         return searcher
 
     def _often_held(
@@ -696,7 +696,7 @@ class ScopedSearcher:
     filter: Filter | None = None
     notes: tuple[str, ...] = ()
     hit_query: HitQuery | None = None
-    with_tables: bool = False
+    with_rows: bool = False
     further: int = 0
 
     @property
@@ -756,12 +756,14 @@ class ScopedSearcher:
             embedder = self.models.query_embedder if found.embedder else None
             found = self.hit_query.add_rows(found, store=self.store, embedder=embedder)
         is_question = text == self.question
-        if not self.with_tables or (self.filter and not is_question):
+        if not self.with_rows or (self.filter and not is_question):
             return found
         # Words that became a filter are missing in the text, but rows have to match them as well.
         asked, failed = request.question if is_question else text, list[str]()
-        rows = PARTS.load("table_rows")(self.retrievers.store)
-        found = attempt("The query of tables", lambda: rows.add_rows(found, asked), found, failed)
+        rows = PARTS.load("answer_rows")(self.retrievers.store)
+        found = attempt(
+            "The query of tables and graphs", lambda: rows.add_rows(found, asked), found, failed
+        )
         return replace(found, notes=(*found.notes, *failed))
 
 

@@ -149,7 +149,7 @@ class AnswerEngine:
         """
         request = AskRequest.of(question, options or {})
         retrievers = self._retrievers
-        searcher = retrievers.searcher(request, with_tables=True)
+        searcher = retrievers.searcher(request, with_rows=True)
         reports = CommunityReports(
             retrievers.store,
             retrievers.models,

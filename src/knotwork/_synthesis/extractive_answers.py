@@ -48,7 +48,7 @@ from knotwork._questions.reading import (
 from knotwork._retrieval.base import attempt
 from knotwork._retrieval.evidence_builder import is_in_han, logistic
 from knotwork._retrieval.graph_paths import LIKELY_PROBABILITY, find_imported_chunks
-from knotwork._retrieval.query_rows import ROWS_SCORE, show_row, show_value
+from knotwork._retrieval.query_rows import COUNT, HOLDS, ROWS_SCORE, show_row, show_value
 from knotwork._stores.base import Store
 from knotwork._synthesis import messages
 from knotwork._synthesis.conflicts import (
@@ -1027,6 +1027,8 @@ def cite_rows(
                     span = Span(source.span.start, min(source.span.end, chunk.span.end))
                     text = chunk.text_at(span)
                     place = number if result.is_listing else ALL_ROWS
+                    if not source.table:  # a line of a graph
+                        place = source.row - 1
                     found = SelectedSentence(chunk, span, text, result.confidence, rank)
                     cited.append((place, found))
                     break
@@ -1035,7 +1037,8 @@ def cite_rows(
     relevance = {(hit.chunk.id, span): worth for hit in hits for span, worth in hit.sentences}
     cited = []
     for number, row in enumerate(result.rows[:most]):
-        values = [text.casefold() for value in row if len(text := show_value(value)) > 1]
+        held = (value for cell in row for value in (cell if isinstance(cell, list) else [cell]))
+        values = [text.casefold() for value in held if len(text := show_value(value)) > 1]
         best = max(
             (
                 (
@@ -1063,7 +1066,17 @@ def format_rows(result: QueryResult, marks: Mapping[int, str], language: str) ->
     ``marks`` are citation marks by row number, or `ALL_ROWS`.
     """
     separator = _SEPARATORS.get(language, _SEPARATORS["en"])
-    if len(result.columns) == 1:
+    if result.columns[0] in (COUNT, HOLDS) and isinstance(result.rows[0][-1], list):
+        said, names = result.rows[0]
+        head = (
+            messages.yes_or_no(language, holds=bool(said)) if result.columns[0] == HOLDS else said
+        )
+        text = f"{head}{messages.colon(language)}{separator.join(map(show_value, names))}"
+        if isinstance(said, int) and not isinstance(said, bool) and said > len(names):
+            text += "…" if names else ""
+        text = text if names else f"{head}"
+        text = _with_mark(text, marks.get(0, ""))
+    elif len(result.columns) == 1:
         shown = [
             _with_mark(show_value(row[0]), marks.get(number, ""))
             for number, row in enumerate(result.rows[:MOST_VALUES])

@@ -58,6 +58,18 @@ also_reached_more = MessageText(
     "; over the same relations also {names} and {left:,} more",
     "；经由同样的关系还有{names}等，另有{left:,}个",
 )
+no_relation = MessageText(
+    "The graph has no relation for “{word}”.", "图中没有与“{word}”对应的关系。"
+)
+_YES, _NO = MessageText("Yes", "是"), MessageText("No", "不是")
+colon = MessageText(": ", "：")
+
+
+def yes_or_no(language: str, *, holds: bool) -> str:
+    """Return the word for what holds, or for what does not."""
+    return (_YES if holds else _NO)(language)
+
+
 more_items = MessageText("… and {left:,} more.", "……另有{left:,}项。")
 _MORE_ROWS = MessageText("… and {left:,} more rows.", "……另有{left:,}行。")
 _FURTHER_ROWS = MessageText("… and further rows.", "……还有更多行。")

@@ -313,11 +313,9 @@ class KnowledgeGraph:
         has vectors of another embedder, StoreBusy while another process writes, ModelError if the
         embedder fails.
         """
-        named = [paths] if isinstance(paths, str | Path) else list(paths)
-        files = [Path(path).expanduser() for path in named]
         return (
             yield from self._import(
-                files,
+                _paths(paths),
                 format=format,
                 name=name,
                 columns=columns,
@@ -328,16 +326,24 @@ class KnowledgeGraph:
 
     @Verb
     def import_graph(
-        self, graph: Graph, *, name: str, vectors: bool | None = None
+        self,
+        graph: Graph | str | Path | Sequence[str | Path],
+        *,
+        name: str = "",
+        vectors: bool | None = None,
     ) -> Steps[GraphImportReport]:
         """Import a graph that was built in memory, and return the report.
 
-        ``name`` and ``vectors`` are those of `import_files`. Raises IndexingError for a graph
-        without entities, ConfigError for an empty name, MissingCapability if the store cannot hold
-        imported graphs, SchemaMismatch if the index has vectors of another embedder, StoreBusy
-        while another process writes, ModelError if the embedder fails.
+        Paths are imported as by `import_files`, and ``vectors`` is that of it. A graph in memory
+        needs a ``name``. Raises IndexingError for a graph without entities, ConfigError for an
+        empty name, MissingCapability if the store cannot hold imported graphs, SchemaMismatch if
+        the index has vectors of another embedder, StoreBusy while another process writes,
+        ModelError if the embedder fails.
         """
-        return (yield from self._import(graph, name=name, vectors=vectors))
+        from knotwork._extensions.graphs.editable_graph import Graph
+
+        source = graph if isinstance(graph, Graph) else _paths(graph)
+        return (yield from self._import(source, name=name, vectors=vectors))
 
     def _import(
         self,
@@ -349,3 +355,8 @@ class KnowledgeGraph:
         wanted = self._settings.embedding.model != NO_EMBEDDER
         embedding = Embedding(self._models.embedder, wanted=wanted)
         return (yield from import_graph.run(self._store, source, embedding=embedding, **options))
+
+
+def _paths(given: str | Path | Sequence[str | Path]) -> list[Path]:
+    named = [given] if isinstance(given, str | Path) else given
+    return [Path(path).expanduser() for path in named]

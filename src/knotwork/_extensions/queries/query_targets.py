@@ -151,7 +151,7 @@ class CypherGraph(QueryTarget):
 
     def _read_schema(self) -> TargetSchema:
         counts: Counter[str] = Counter()
-        for labels, count in self._rows("MATCH (n) RETURN labels(n), count(*)"):
+        for labels, count in self.read_rows("MATCH (n) RETURN labels(n), count(*)"):
             counts[_kind_of(labels)] += int(count)
         kinds = tuple(
             KindShape(kind, count, self._properties(kind))
@@ -159,7 +159,7 @@ class CypherGraph(QueryTarget):
         )
         pairs: Counter[tuple[str, str, str]] = Counter()
         statement = "MATCH (a)-[r]->(b) RETURN labels(a), type(r), labels(b), count(*)"
-        for source, kind, target, count in self._rows(statement):
+        for source, kind, target, count in self.read_rows(statement):
             pairs[kind, _kind_of(source), _kind_of(target)] += int(count)
         links = tuple(
             LinkShape(kind, source, target, count)
@@ -173,7 +173,7 @@ class CypherGraph(QueryTarget):
         pattern = f"(n:{quote_name(kind)})" if kind else "(n)"
         found: defaultdict[str, list[PropertyValue]] = defaultdict(list)
         statement = f"MATCH {pattern} RETURN properties(n) LIMIT {SAMPLED}"
-        for (properties,) in self._rows(statement):
+        for (properties,) in self.read_rows(statement):
             for name, value in properties.items():
                 found[name].append(value)
         return tuple(shape_property(name, values) for name, values in found.items())
@@ -187,14 +187,15 @@ class CypherGraph(QueryTarget):
                 name = quote_name(item.name)
                 statement = f"MATCH {pattern} RETURN DISTINCT n.{name} LIMIT {MOST_VALUES}"
                 try:
-                    found = self._rows(statement)
+                    found = self.read_rows(statement)
                 except (QueryRefused, QueryTimeout):
                     continue  # values this long or many are texts, which no question names
                 for (value,) in found:
                     if value is not None and value != "":
                         yield StoredValue(kind.name, item.name, value)
 
-    def _rows(self, statement: str) -> Sequence[tuple[PropertyValue, ...]]:
+    def read_rows(self, statement: str) -> Sequence[tuple[PropertyValue, ...]]:
+        """Return the rows of a statement about the whole graph."""
         return self._cypher(
             statement, graph=self.graph, row_limit=MOST_VALUES, timeout_s=SCHEMA_TIMEOUT_S
         ).rows

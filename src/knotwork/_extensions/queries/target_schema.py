@@ -469,7 +469,6 @@ class CollectedValues:
     def __init__(self, values: Iterable[StoredValue]) -> None:
         self._forms: defaultdict[str, list[StoredValue]] = defaultdict(list)
         self._stems: defaultdict[str, list[StoredValue]] = defaultdict(list)
-        self._pieces: defaultdict[str, list[int]] = defaultdict(list)
         self._items: list[StoredValue] = []
         for item in values:
             text = str(item.value)
@@ -479,8 +478,6 @@ class CollectedValues:
                 self._forms[iso].append(item)
             if isinstance(item.value, str):
                 self._stems[" ".join(terms(text))].append(item)
-                for piece in _pieces(text):
-                    self._pieces[piece].append(len(self._items))
                 self._items.append(item)
 
     def exact(self, forms: Sequence[str]) -> dict[str, list[StoredValue]]:
@@ -494,7 +491,7 @@ class CollectedValues:
         wanted = _pieces(text)
         shared: defaultdict[int, int] = defaultdict(int)
         for piece in wanted:
-            for number in self._pieces.get(piece, ()):
+            for number in self._numbers.get(piece, ()):
                 shared[number] += 1
         first = sorted(shared, key=lambda number: (-shared[number], number))[: 20 * k]
         scored = [
@@ -505,6 +502,15 @@ class CollectedValues:
             for number in first
         ]
         return sorted(scored, key=lambda near: (-near.nearness, str(near.stored)))[:k]
+
+    @cached_property
+    def _numbers(self) -> Mapping[str, list[int]]:
+        """The numbers of the values with each trigram."""
+        numbers = defaultdict[str, list[int]](list)
+        for number, item in enumerate(self._items):
+            for piece in _pieces(str(item.value)):
+                numbers[piece].append(number)
+        return numbers
 
 
 class EntityNames:
