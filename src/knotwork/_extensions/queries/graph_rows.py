@@ -435,7 +435,7 @@ class GraphQuestion:
             shown = list(plan.names) if holds else found
             return replace(result, rows=((holds, shown),)) if found else None
         if plan.is_count:
-            # That a graph without labels lists none does not mean that there is none.
+            # A graph without labels rarely lists all that exists.
             is_known = rows[0][0] or self._model.is_labelled
             return replace(result, row_count=1) if is_known else None
         rows = tuple(row for row in rows if row[0] is not None)
