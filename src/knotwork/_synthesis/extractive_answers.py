@@ -36,7 +36,7 @@ from knotwork._config import AnswerSettings
 from knotwork._inference.cross_encoders import AnswerReader
 from knotwork._inference.embedder import PassageText
 from knotwork._questions.asked_facts import Fit, asked_fact
-from knotwork._questions.asked_things import Missing, Passage, missing_things
+from knotwork._questions.asked_things import Missing, Passage, is_about_another, missing_things
 from knotwork._questions.headlines import asked_kind, fit_kind
 from knotwork._questions.reading import (
     KINDS,
@@ -1433,6 +1433,7 @@ def find_rivals(first: Piece, others: Iterable[Piece], question: str, *, short: 
         and (words := choose_short_answer(piece, question, confidence=1.0))
         and said.isdisjoint(_values(words))
         and not misses_fact(piece, question)
+        and not any(is_about_another(question, passage) for passage in _passages_of(piece))
     ]
 
 
@@ -1475,20 +1476,24 @@ COMMON_SHARE = 0.05
 
 def find_missing(piece: Piece, evidence: Evidence, store: Store) -> list[Missing]:
     """Return the things that a question names and the passage of a piece lacks."""
-    best, chunk, document = piece.best, piece.best.chunk, piece.source.document
-    path = evidence.hits[best.rank].path
-    if bridge_share(evidence.hits[best.rank]) >= LEAST_BRIDGE and path:
+    hit = evidence.hits[piece.best.rank]
+    if bridge_share(hit) >= LEAST_BRIDGE and hit.path:
         return []  # the question names what leads to the passage
-    titles = (document.title, *chunk.headings, piece.names, *document.metadata.values())
-    around, heads = f"{piece.text}\n{chunk.text}", "\n".join(map(str, titles))
-    whole = f"{piece.names}\n{piece.text}" if piece.grain in _OF_CELLS else piece.text
-    said = [best.text] if best.is_likely and piece.grain not in _OF_CELLS else []
-    for sentence in (*said, whole):
-        passage = Passage(sentence, heads, around, document.text)
+    for passage in _passages_of(piece):
         missing = missing_things(evidence.query.text, passage)
         if missing := [each for each in missing if each.sibling or not _is_common(each, store)]:
             return missing
     return []
+
+
+def _passages_of(piece: Piece) -> list[Passage]:
+    """Return the best sentence of a piece, if it surely answers, and all of the piece."""
+    best, document = piece.best, piece.source.document
+    titles = (document.title, *best.chunk.headings, piece.names, *document.metadata.values())
+    around, heads = f"{piece.text}\n{best.chunk.text}", "\n".join(map(str, titles))
+    whole = f"{piece.names}\n{piece.text}" if piece.grain in _OF_CELLS else piece.text
+    said = [best.text] if best.is_likely and piece.grain not in _OF_CELLS else []
+    return [Passage(text, heads, around, document.text) for text in (*said, whole)]
 
 
 def _is_common(thing: Missing, store: Store) -> bool:

@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from fastapi import File, Form, Query, Request, Response, UploadFile
 from fastapi import Path as InPath
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from knotwork._durable_files import move_folder
 from knotwork._extensions.graphs.graph_import.formats import list_files
@@ -467,6 +467,8 @@ class FilterFields(RequestModel):
 
 class MapQuery(FilterFields):
     """Show the most important entities of the map."""
+
+    model_config = ConfigDict(strict=False)  # an address has only texts
 
     minor: bool = Field(
         default=False,
