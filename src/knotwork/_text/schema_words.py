@@ -85,7 +85,23 @@ def joined_form(word: str) -> str:
     if not word.isascii():
         return simplify(word)
     first, *rest = word.split("_")
-    return "_".join([base_form(first), *map(base_form, rest)])
+    return "_".join([word_form(first), *map(word_form, rest)])
+
+
+def word_form(word: str) -> str:
+    """Return the base form of a word; a listed word for who does a deed has one of its own.
+
+    A stemmer makes one stem of "follows" and "follower", which lead opposite ways along a link.
+    """
+    base, lower = base_form(word), word.lower()
+    return f"{base}+er" if lower in _doers() or lower.removesuffix("s") in _doers() else base
+
+
+@cache
+def _doers() -> frozenset[str]:
+    columns = (line.partition(">")[0].split("|") for line in _lines("schema_words.txt"))
+    words = (word for _, *doers in columns for word in " ".join(doers[:1]).split())
+    return frozenset(word for word in words if word.endswith(("er", "or")))
 
 
 def _lines(name: str) -> Iterator[str]:

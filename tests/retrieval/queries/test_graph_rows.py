@@ -22,6 +22,10 @@ LINKS = [
     ("ben", "acme", "WORKS_FOR", "2010"),
     ("cy", "glob", "WORKS_FOR", "2015"),
     ("ben", "ada", "REPORTS_TO", ""),
+    ("ada", "ben", "FOLLOWS", ""),
+    ("cy", "ben", "FOLLOWS", ""),
+    ("ben", "cy", "FOLLOWS", ""),
+    ("ada", "cy", "OUTRANKS", ""),
     ("acme", "lamp", "SUPPLIES", ""),
     ("acme", "key", "SUPPLIES", ""),
     ("glob", "mon", "SUPPLIES", ""),
@@ -81,6 +85,28 @@ def test_rows_are_the_answer(kb, question, names):
     (result,) = answer.results
     assert {row[0] for row in result.rows} == names
     assert all(name in answer.text for name in names)
+
+
+@pytest.mark.parametrize(
+    ("question", "names"),
+    [
+        ("Who follows Ben Roe?", {"Ada Lund", "Cy Poe"}),
+        ("Who does Ben Roe follow?", {"Cy Poe"}),
+        ("Who is followed by Ada Lund?", {"Ben Roe"}),
+        ("Who are the followers of Ben Roe?", {"Ada Lund", "Cy Poe"}),
+        ("谁关注了Ben Roe?", {"Ada Lund", "Cy Poe"}),
+        ("Ben Roe关注了谁?", {"Cy Poe"}),
+        ("Who outranks Cy Poe?", {"Ada Lund"}),  # no word list has it
+        ("Who does Ada Lund outrank?", {"Cy Poe"}),
+    ],
+)
+def test_links_between_nodes_of_one_kind_lead_the_way_that_is_asked(kb, question, names):
+    (result,) = kb.ask(question).results
+    assert {row[0] for row in result.rows} == names
+
+
+def test_a_direction_that_no_word_tells_is_not_guessed(kb):
+    assert not kb.ask("Who follows the most people?").answered
 
 
 def test_rows_cite_the_lines_that_state_them(kb):

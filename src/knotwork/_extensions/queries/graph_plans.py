@@ -52,6 +52,7 @@ WHEN = re.compile(
 WHERE = re.compile(r"\bwhere\b|哪里|哪儿|何处|什么地方", re.IGNORECASE)
 _PASSIVE = re.compile(r"\b(?:is|are|was|were|been|being|be)\b(?:\s+\w+)?\s*$", re.IGNORECASE)
 _PARTICIPLE = re.compile(r"\s*\w+ed\b")
+_OF = re.compile(r"s?\s+of\b")
 _BY = re.compile(r"\bby\s+(?:the\s+)?(?:\w+\s+)?$|[由被]$", re.IGNORECASE)
 _BY_WHOM_ZH = re.compile(r"(?:是|由|被)?(?:谁|哪位|哪些人|哪个人|什么人)")
 _WHOSE = re.compile(r"\bwhose\s+$", re.IGNORECASE)
@@ -335,9 +336,13 @@ class ChainFinder:
     def _ways(
         self, chain: Chain, name: Name | None, item: Item, meaning: Meaning, *, is_turned: bool
     ) -> Iterator[Step]:
-        """Yield the directions in which a link can be followed from the end of a chain."""
+        """Yield the directions in which a link can be followed from the end of a chain.
+
+        Between nodes of one kind, none of which is named, the voice of a verb decides nothing.
+        """
         link = meaning.link
-        if link is None:
+        is_open = name is None and meaning.role is Role.DEED
+        if link is None or (is_open and link.source == link.target):
             return
         first = name if not chain.steps else None
         for way in (Step(link, True), Step(link, False)):
@@ -361,10 +366,19 @@ class ChainFinder:
         return way.link.has_values or is_noun or asks is not None
 
     def _fits_deed(self, way: Step, first: Name | None, item: Item) -> bool:
-        """Return True if a verb may lead this way; between nodes of one kind, its voice decides."""
-        if not way.is_within or first is None or way.reaches_doer is None:
+        """Return True if a verb may lead this way; between nodes of one kind, its voice decides.
+
+        A name that no word list has is read as a verb, as in "A follows B", and before "of" as a
+        noun: "the mentor of A" is what its link leads to.
+        """
+        if not way.is_within or first is None:
             return True
-        return self._is_undergone(first, item) == way.reaches_doer
+        reaches_doer = way.reaches_doer
+        if reaches_doer is None:
+            if _OF.match(self._text[item.span.end : first.span.start]):
+                return way.forward
+            reaches_doer = not way.forward
+        return self._is_undergone(first, item) == reaches_doer
 
     def _fits_noun(
         self, way: Step, first: Name | None, item: Item, meaning: Meaning, *, is_turned: bool

@@ -23,8 +23,15 @@ from knotwork._extensions.queries.target_schema import (
 )
 from knotwork._text.languages import simplify
 from knotwork._text.names import normal_form
-from knotwork._text.relation_words import HAN_RUN, WORD, base_form
-from knotwork._text.schema_words import Role, SchemaWords, Sense, joined_form, read_schema_words
+from knotwork._text.relation_words import HAN_RUN, WORD
+from knotwork._text.schema_words import (
+    Role,
+    SchemaWords,
+    Sense,
+    joined_form,
+    read_schema_words,
+    word_form,
+)
 from knotwork.records import PropertyValue, Span
 
 _PARTICLES = frozenset(
@@ -120,7 +127,7 @@ class Item:
 
 ANY = "*"
 """A kind that a word names and the graph has no label for."""
-_KEY_WORDS = frozenset({base_form("id"), base_form("number"), "编号", "号码"})
+_KEY_WORDS = frozenset({word_form("id"), word_form("number"), "编号", "号码"})
 _IN_NAME, _SAME_GROUP, _NARROWER, _LINK_PROPERTY, _OF_ANY = 0.0, 0.1, 0.15, 0.05, 0.2
 """The costs of meanings: of a word of the name itself, of its group, of a narrower group."""
 _LONGEST_VALUE = 60
@@ -157,7 +164,7 @@ def read_name(name: str, words: SchemaWords) -> NameWords:
     lowered = simplify(split_name(name))
     runs, plain = HAN_RUN.findall(lowered), WORD.findall(lowered)
     tokens = [word for word in plain if word not in _PARTICLES]
-    stems = {base_form(token) for token in tokens} | {run.rstrip("于在") or run for run in runs}
+    stems = {word_form(token) for token in tokens} | {run.rstrip("于在") or run for run in runs}
     pairs = {joined_form("_".join(pair)) for pair in (*pairwise(tokens), *pairwise(plain))}
     known = sorted(pairs & words.senses.keys()) or sorted(stems)
     for run in runs:
@@ -350,7 +357,7 @@ class GraphModel:
 
     def _kinds_named(self, form: str, named: frozenset[int]) -> list[str]:
         """Return the labels that a word means; people are nodes of any kind of persons."""
-        is_people = not named.isdisjoint(self._words.kinds[base_form("person")])
+        is_people = not named.isdisjoint(self._words.kinds[word_form("person")])
         wanted = named | self._words.persons if is_people else named
         return [
             kind
@@ -399,7 +406,7 @@ class GraphModel:
             doer = False
         elif Role.DOER in name.roles and plain[-1] != "of":
             # "father" and "starred actors" lead to them; a Chinese word may be noun and verb.
-            last = self._words.senses.get(base_form(plain[-1]), frozenset())
+            last = self._words.senses.get(word_form(plain[-1]), frozenset())
             is_verb = any(s.role is Role.DEED for s in last if s.group in name.groups)
             is_noun = not is_verb or plain[0] == "has" or not type_.isascii()
             is_both = Role.DEED in name.roles and not type_.isascii()
