@@ -124,7 +124,7 @@ def test_a_document_lists_and_draws_its_links(visit):
 def test_a_document_that_is_not_there_is_reported_with_a_way_back(visit):
     page = visit.page
     page.goto(f"{visit.visitor.address}/ui{DOCUMENTS}?doc=0000000000000000")
-    page.get_by_role("alert").wait_for()
+    page.get_by_text("This document was removed").wait_for()
     page.wait_for_load_state("networkidle")  # a second request may still be on its way
     visit.visitor.account.faults.clear()  # the browser logs the 404 of each
     page.get_by_role("link", name="All documents").click()

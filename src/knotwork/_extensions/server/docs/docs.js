@@ -17,7 +17,7 @@ const WORDS = {
     tags: {
       questions: "提问", workspaces: "工作区", memory: "记忆", graph: "图谱", jobs: "任务",
       documents: "文档", evaluations: "评测", guide: "导览", threads: "对话", operations: "运维",
-      openai: "OpenAI 兼容接口",
+      openai: "OpenAI 兼容接口", folders: "文件夹",
     },
   },
   "zh-TW": {
@@ -29,7 +29,7 @@ const WORDS = {
     tags: {
       questions: "提問", workspaces: "工作區", memory: "記憶", graph: "圖譜", jobs: "任務",
       documents: "文件", evaluations: "評測", guide: "導覽", threads: "對話", operations: "維運",
-      openai: "OpenAI 相容介面",
+      openai: "OpenAI 相容介面", folders: "資料夾",
     },
   },
 };
