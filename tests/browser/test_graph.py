@@ -119,6 +119,8 @@ def test_a_double_click_adds_neighbours_and_the_keyboard_does_too(visit):
     page.keyboard.press("e")
     page.wait_for_url(re.compile("more="))
     page.keyboard.press("Escape")
+    shown = page.get_by_text(re.compile(rf"^{before} of \d+ entities"))
+    shown.first.wait_for(state="detached")  # until the neighbours have come
     page.get_by_text(re.compile(r"^\d+ of \d+ entities")).first.wait_for()
     assert read_shown(page)[0] > before
 
