@@ -126,6 +126,15 @@ class Chain:
         """The types of its links."""
         return [step.link.type for step in self.steps]
 
+    def held_by(self, nodes: Sequence[str]) -> list[tuple[str, PropertyShape]]:
+        """Return the named properties of links, each with the one of ``nodes`` behind its link."""
+        return [
+            (node, shape)
+            for node, step in zip(nodes[1:], self.steps, strict=True)
+            for link, shape in self.held
+            if link.type == step.link.type
+        ]
+
     def with_step(self, step: Step, cost: float, *, is_free: bool = False) -> Chain:
         """Return the chain with one more link."""
         steps = (*self.steps, step)
@@ -161,6 +170,7 @@ class ChainFinder:
         self._text = text
         self._compares = compares
         self._asks_held = asks_held
+        self._widest_ways: dict[tuple[Span, str, str], Step | None] = {}
 
     def find(
         self,
@@ -211,8 +221,12 @@ class ChainFinder:
                 properties = (*reached.properties, place)
                 yield replace(reached, cost=reached.cost + meaning.cost, properties=properties)
         elif meaning.kind is not None:
-            reach = self._reach_any if meaning.kind == ANY else self._reach
-            for reached in reach(chain, name, meaning.kind, is_person=meaning.is_person):
+            reach = (
+                self._reach_any(chain, name, is_person=meaning.is_person)
+                if meaning.kind == ANY
+                else self._reach(chain, name, meaning.kind)
+            )
+            for reached in reach:
                 yield replace(reached, cost=reached.cost + meaning.cost)
         elif meaning.link is not None:
             yield from self._extend_link(chain, name, item, meaning, is_turned=is_turned)
@@ -265,11 +279,8 @@ class ChainFinder:
         asking = list(ASKING.finditer(before))
         return bool(asking) and not before[asking[-1].end() :].strip()
 
-    def _reach(
-        self, chain: Chain, name: Name | None, kind: str, *, is_person: bool = False
-    ) -> Iterator[Chain]:
+    def _reach(self, chain: Chain, name: Name | None, kind: str) -> Iterator[Chain]:
         """Yield the chain if its end is of a kind, or with the only link to such nodes."""
-        del is_person  # a label says enough
         if chain.end == kind:
             yield chain
             if not chain.steps or chain.steps[-1].is_within:
@@ -279,11 +290,8 @@ class ChainFinder:
                 if way.end == kind:
                     yield chain.with_step(way, _FREE, is_free=True)
 
-    def _reach_any(
-        self, chain: Chain, name: Name | None, kind: str, *, is_person: bool
-    ) -> Iterator[Chain]:
+    def _reach_any(self, chain: Chain, name: Name | None, *, is_person: bool) -> Iterator[Chain]:
         """Yield the chain if its end may be a person, or else a thing, without a label."""
-        del kind
         if not chain.steps:
             if name is not None:
                 yield replace(chain, cost=chain.cost + _SAME_LINK)
@@ -317,10 +325,14 @@ class ChainFinder:
             if len(ways) == 1:
                 yield ways[0]
             elif not chain.steps and name is not None:
-                yield from self._widest(name, ways)
+                key = name.span, chain.end, ways[0].end
+                if key not in self._widest_ways:  # other orders of the words ask again
+                    self._widest_ways[key] = self._widest(name, ways)
+                if widest := self._widest_ways[key]:
+                    yield widest
 
-    def _widest(self, name: Name, ways: Sequence[Step]) -> Iterator[Step]:
-        """Yield the way from a node that leads to all nodes that the other ways lead to."""
+    def _widest(self, name: Name, ways: Sequence[Step]) -> Step | None:
+        """Return the way from a node that leads to all nodes that the other ways lead to."""
         reached = []
         for way in ways:
             writer = StatementWriter(self._model)
@@ -330,8 +342,7 @@ class ChainFinder:
             reached.append({row[0] for row in rows})
         every = set[PropertyValue]().union(*reached)
         whole = [way for way, found in zip(ways, reached, strict=True) if found == every]
-        if every and len(whole) == 1:
-            yield whole[0]
+        return whole[0] if every and len(whole) == 1 else None
 
     def _ways(
         self, chain: Chain, name: Name | None, item: Item, meaning: Meaning, *, is_turned: bool

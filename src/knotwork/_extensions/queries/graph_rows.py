@@ -35,7 +35,12 @@ from knotwork._extensions.queries.graph_words import ANY, GraphLink, GraphModel,
 from knotwork._extensions.queries.plan_assembly import DIMENSIONS
 from knotwork._extensions.queries.query_plans import Returned, Statement, conditions_of
 from knotwork._extensions.queries.query_targets import CypherGraph, quote_name
-from knotwork._extensions.queries.table_rows import NUMERIC, TableRows, TableWording
+from knotwork._extensions.queries.table_rows import (
+    NUMERIC,
+    TableRows,
+    TableWording,
+    overlaps_any,
+)
 from knotwork._extensions.queries.target_schema import (
     PropertyShape,
     StoredValue,
@@ -250,8 +255,9 @@ class GraphQuestion:
         self._text = question
         asked = reading_of(question)
         self.language = asked.language
-        self.names, self._unknown = self._find_names(asked.comparisons)
-        self._held = [*self._find_values(), *self._find_held()]
+        mentions = find_mentions(question, model.values)
+        self.names, self._unknown = self._find_names(mentions, asked.comparisons)
+        self._held = [*self._find_values(mentions), *self._find_held()]
         held = {question[slice(*value.span)] for value in self._held}
         taken = [*(name.span for name in self.names), *(value.span for value in self._held)]
         verb = _LAST_WORD.search(question)  # "how long does it last"
@@ -267,14 +273,14 @@ class GraphQuestion:
         covered += [Span(*match.span()) for match in _TOGETHER.finditer(question)]
         covered += [self._extreme.span] if self._extreme else []
         self._items, left = model.read(question, covered)
-        numbers = (a.span for a in asked.amounts if not _overlaps(a.span, covered))
+        numbers = (a.span for a in asked.amounts if not overlaps_any(a.span, covered))
         names = (name for name in self._unknown if name not in held)
         self.left = [*names, *left, *(question[slice(*span)] for span in numbers)]
         if len(self.names) < 2 and (shared := _SHARED.search(question)):
             self.left.append(shared[0])
         self.left += [match[0] for match in _MANNER.finditer(question)]
         negations = (Span(*match.span()) for match in _NOT.finditer(question))
-        self._negation = next((span for span in negations if not _overlaps(span, covered)), None)
+        self._negation = next((span for span in negations if not overlaps_any(span, covered)), None)
         self._yes_no = asked.asks_yes_or_no
         self._counts = self._wording.operation is Returned.COUNT
         self._is_planned = False
@@ -311,7 +317,9 @@ class GraphQuestion:
 
     # Names
 
-    def _find_names(self, comparisons: Iterable[AmountComparison]) -> tuple[list[Name], list[str]]:
+    def _find_names(
+        self, mentions: Iterable[ValueMention], comparisons: Iterable[AmountComparison]
+    ) -> tuple[list[Name], list[str]]:
         """Return the nodes that the question names, and names that the graph does not have.
 
         A name that is part of a longer one in capitals is another name.
@@ -321,8 +329,8 @@ class GraphQuestion:
         runs = [Span(*match.span()) for match in _PROPER.finditer(text)]
         found = [
             self._longer_name(name)
-            for mention in find_mentions(text, self._model.values)
-            if not (mention.surface.isdigit() and _overlaps(mention.span, ranges))
+            for mention in mentions
+            if not (mention.surface.isdigit() and overlaps_any(mention.span, ranges))
             and (name := self._name_of(mention))
         ]
         names, unknown = list[Name](), list[str]()
@@ -337,13 +345,15 @@ class GraphQuestion:
                 names.append(name)
         return names, unknown
 
-    def _find_values(self) -> list[Held]:
+    def _find_values(self, mentions: Iterable[ValueMention]) -> list[Held]:
         """Return the values of other properties of nodes that the question names: a city."""
         names = [name.span for name in self.names]
         model, found = self._model, list[Held]()
-        for mention in find_mentions(self._text, model.values):
+        for mention in mentions:
             surface = mention.surface
-            is_free = not (_overlaps(mention.span, names) or surface.islower() or surface.isdigit())
+            is_free = not (
+                overlaps_any(mention.span, names) or surface.islower() or surface.isdigit()
+            )
             places = {
                 (stored.kind, stored.property): stored.value
                 for stored, nearness in mention.found
@@ -391,7 +401,7 @@ class GraphQuestion:
             for form, span in (name_candidates(text) if known else ())
             if form in known
             and not (text[span.start].isascii() and text[span.start].islower())
-            and not _overlaps(span, names)
+            and not overlaps_any(span, names)
             and text[slice(*span)].lower() not in _FRAME
         ]
         return sorted(found, key=lambda held: held.span.start - held.span.end)[:1]
@@ -711,9 +721,8 @@ class GraphQuestion:
             named = [p for p in chain.properties if conditions_of(comparison, p[1])]
             held = [
                 (f"r{node}", shape)
-                for node, step in zip(nodes[1:], chain.steps, strict=True)
-                for link, shape in chain.held
-                if link.type == step.link.type and conditions_of(comparison, shape)
+                for node, shape in chain.held_by(nodes)
+                if conditions_of(comparison, shape)
             ]
             if named:
                 place, shape, _ = min(named, key=lambda p: comparison.span.distance(p[2].span))
@@ -782,12 +791,7 @@ class GraphQuestion:
         self, writer: StatementWriter, nodes: Sequence[str], chain: Chain
     ) -> Iterator[GraphPlan]:
         """Yield the statement for a property of a link: a role, a number of stars."""
-        found = {
-            (node, shape.name)
-            for node, step in zip(nodes[1:], chain.steps, strict=True)
-            for link, shape in chain.held
-            if link.type == step.link.type
-        }
+        found = {(node, shape.name) for node, shape in chain.held_by(nodes)}
         is_number = all(shape.type in NUMERIC for _, shape in chain.held)
         is_time = all(_TIMES.search(shape.name) for _, shape in chain.held)
         wants_other = WHERE.search(self._text) or (self._counts and not is_number)
@@ -870,10 +874,6 @@ class GraphQuestion:
 
 def _name(span: Span, surface: str, stored: StoredValue) -> Name:
     return Name(span, surface, stored.kind, stored.property, stored.value)
-
-
-def _overlaps(span: Span, others: Iterable[Span]) -> bool:
-    return any(span.overlaps(other) for other in others)
 
 
 def _noun_starts(link: GraphLink, role: Role) -> list[Chain]:

@@ -388,7 +388,7 @@ def _values_in(table: TableShape, forms: Mapping[str, Span], found: Found) -> li
                 by_span.setdefault(forms[form], {}).setdefault(column, {})[value] = None
     kept: list[_Value] = []
     for span in sorted(by_span, key=lambda s: (s.start - s.end, s.start)):
-        if not _overlap(span, (other.span for other in kept)):
+        if not overlaps_any(span, (other.span for other in kept)):
             columns = {column: tuple(values) for column, values in by_span[span].items()}
             kept.append(_Value(span, columns))
     return sorted(kept, key=lambda value: value.span)
@@ -422,13 +422,13 @@ class _TableReader:
             amount
             for amount in asked.amounts
             if amount.number is not None
-            and not _overlap(amount.span, [*compared, *names, *self._wording.covered])
+            and not overlaps_any(amount.span, [*compared, *names, *self._wording.covered])
         ]
         known = [*self._wording.covered, *names, *compared]
         self._values = [
             v
             for v in values
-            if text[slice(*v.span)].lower() not in STOP_NAMES and not _overlap(v.span, known)
+            if text[slice(*v.span)].lower() not in STOP_NAMES and not overlaps_any(v.span, known)
         ]
         taken = [*compared, *(v.span for v in self._values)]
         numbers = [amount.span for amount in self._numbers]
@@ -439,7 +439,7 @@ class _TableReader:
             if m.element == "property"
             and m.score >= LEAST_SHARE
             # A part of a name may be a word that states what to compute.
-            and (m.score >= 1 or not _overlap(m.span, self._wording.covered))
+            and (m.score >= 1 or not overlaps_any(m.span, self._wording.covered))
         ]
         self._tables = [m.span for m in mentions if m.element == "kind" and m.score >= LEAST_SHARE]
         # Whoever has a name in the table is a student, an employee, …
@@ -447,12 +447,12 @@ class _TableReader:
         if not self._tables and people and all(_NAMES.intersection(w) for w in people.values()):
             self._tables = [Span(*match.span()) for match in _PERSONS.finditer(text)]
         # "Members" is a table rather than a part of "member id".
-        columns = [c for c in columns if c.score >= 1 or not _overlap(c.span, self._tables)]
+        columns = [c for c in columns if c.score >= 1 or not overlaps_any(c.span, self._tables)]
         self._covered = [*self._wording.covered, *taken, *self._tables]
         self._free = _best_columns(columns)
         self._covered += [column.span for column in self._free]
         self._free = list({column.name: column for column in reversed(self._free)}.values())
-        apart = [c for c in self._free if not _overlap(c.span, self._wording.covered)]
+        apart = [c for c in self._free if not overlaps_any(c.span, self._wording.covered)]
         if any(column.kind in NUMERIC for column in apart):
             self._free = apart  # "the average mark in maths", beside a column of average marks
 
@@ -480,7 +480,7 @@ class _TableReader:
             return None
         group = groups[0].name if groups else ""
         rest = tuple(column for column in self._free if column not in groups)
-        rows = [column.name for column in rest if _overlap(column.span, self._tables)]
+        rows = [column.name for column in rest if overlaps_any(column.span, self._tables)]
         counted = [
             v
             for v in self._values
@@ -589,7 +589,11 @@ class _TableReader:
         for column in list(self._free):
             found = _MISSING.search(self._text[: column.span.start])
             is_date = column.kind == "date"
-            if found and (is_date or not found["date"]) and not _overlap(column.span, self._tables):
+            if (
+                found
+                and (is_date or not found["date"])
+                and not overlaps_any(column.span, self._tables)
+            ):
                 self._covered.append(Span(*found.span()))
                 self._free.remove(column)
                 yield ColumnValues(column.name, (), differs=not found["no"])
@@ -635,7 +639,8 @@ class _TableReader:
                 raise QueryRefused(f"The column “{column}” is in another currency.")
 
 
-def _overlap(span: Span, others: Iterable[Span]) -> bool:
+def overlaps_any(span: Span, others: Iterable[Span]) -> bool:
+    """Return True if a span overlaps one of others."""
     return any(span.overlaps(other) for other in others)
 
 
@@ -681,7 +686,7 @@ def _best_columns(mentions: Sequence[NamedColumn]) -> list[NamedColumn]:
             and other.span == mention.span
             for other in order
         )
-        if not is_rival and not _overlap(mention.span, (other.span for other in kept)):
+        if not is_rival and not overlaps_any(mention.span, (other.span for other in kept)):
             kept.append(mention)
     return sorted(kept, key=lambda column: column.span)
 
