@@ -26,5 +26,5 @@ export default defineConfig({
     strictPort: true,
     proxy: { "/api": server, "/health": server, "/v1": server },
   },
-  test: { environment: "happy-dom", include: ["src/**/*.test.{ts,tsx}"] },
+  test: { environment: "happy-dom", include: ["tests/**/*.test.ts"] },
 });

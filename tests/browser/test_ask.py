@@ -195,7 +195,7 @@ def test_an_answer_is_copied_and_a_thread_exported_with_their_sources(visit):
     copied = page.evaluate("navigator.clipboard.readText()")
     assert "\n- [1] Travel policy" in copied
     with page.expect_download() as download:
-        page.get_by_role("link", name="Export as Markdown").click()
+        page.get_by_role("button", name="Export as Markdown").click()
     written = download.value.path().read_text(encoding="utf-8")
     assert f"## {QUESTION}" in written
     assert "- [1] Travel policy" in written

@@ -46,7 +46,31 @@ def test_questions_continue_a_thread_and_stay_in_it(place):
         assert text.headers["content-type"].startswith("text/markdown")
         assert text.text.startswith(f"# {WHO}\n\n## {WHO}\n")
         assert f"## {WHERE}\n\n*Where was Oriane Keld born?*" in text.text
-        assert "\n1. " in text.text
+        assert "\n- [1] " in text.text
+
+
+def test_a_thread_is_written_as_markdown_without_being_stored(place):
+    cited = {"number": 1, "title": "Guide", "document": "guide.md", "section": "Guide", "page": "4"}
+    answer = {
+        "answer": "Ann [1], for 3 years [M1].",
+        "short": "Ann",
+        "citations": [{**cited, "quote": "Ann\nwrote it."}],
+        "memory": [{"number": 1, "text": "Ann has worked here for 3 years."}],
+    }
+    turns = [{"question": "Who wrote it?", "answer": answer}, {"question": "And before?"}]
+    turns[0]["understood"] = "Understood as: Who wrote the guide?"
+    with open_client(place) as client:
+        body = {"title": "The guide", "turns": turns}
+        text = client.post(f"{OPEN}/threads.md", json=body)
+        assert text.headers["content-type"].startswith("text/markdown")
+        assert text.text == (
+            "# The guide\n\n## Who wrote it?\n\n*Understood as: Who wrote the guide?*\n\n"
+            "**Ann**\n\nAnn [1], for 3 years [M1].\n\n- [M1] Ann has worked here for 3 years.\n"
+            "- [1] Guide, guide.md, p. 4: Ann wrote it.\n\n## And before?\n"
+        )
+        odd = [{"question": "?", "answer": {"citations": 5, "memory": [1], "answer": None}}]
+        assert client.post(f"{OPEN}/threads.md", json={"turns": odd}).status_code == 200
+        assert data(client.get(THREADS))["threads"] == []
 
 
 def test_an_edited_question_is_asked_as_it_is(place):

@@ -1,8 +1,7 @@
 import type { ComponentType } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useErrorBoundary, useState } from "preact/hooks";
 import { Button, IconButton } from "./components/Button";
 import { Empty } from "./components/Empty";
-import { ErrorBoundary } from "./components/ErrorBoundary";
 import { ErrorState } from "./components/ErrorState";
 import { PRODUCT } from "./components/PageHead";
 import { Skeleton } from "./components/Progress";
@@ -20,8 +19,7 @@ import { t } from "./i18n";
 import { underway } from "./pages/library/sending";
 import { isLocked, needsKey } from "./state/access";
 import { useSpoken } from "./state/announcements";
-import { useCall } from "./state/calls";
-import { jobs } from "./state/jobs";
+import { fileCounts, jobs } from "./state/jobs";
 import { useShortcuts } from "./state/keys";
 import {
   addressOf,
@@ -75,7 +73,7 @@ export function App() {
   ]);
   return (
     <div class="shell">
-      <a class="raised skip" href="#main">
+      <a class="raised skip only-spoken" href="#main">
         {t("Skip to the content")}
       </a>
       <aside class="rail">
@@ -109,9 +107,7 @@ export function App() {
       </aside>
       <Banner />
       <main id="main" tabIndex={-1}>
-        <ErrorBoundary name={`${workspace.value}/${page.value}`}>
-          <View />
-        </ErrorBoundary>
+        <Guarded key={`${workspace.value}/${page.value}`} />
       </main>
       <Drop />
       <Notices />
@@ -125,6 +121,13 @@ export function App() {
   );
 }
 
+/** Keeps a fault of one page from taking the others with it: each has a guard of its own. */
+function Guarded() {
+  const [error] = useErrorBoundary();
+  if (error === undefined) return <View />;
+  return <ErrorState error={error} retry={() => location.reload()} />;
+}
+
 /** The page of the address, once it is known that its workspace is there. */
 function View() {
   const known = workspaces.value;
@@ -133,7 +136,7 @@ function View() {
   const isThere = current.value !== null;
   const isShowcase = !here && asked("components") === "1";
   const first = known && !isShowcase && !asked("new") ? firstWorkspace(known) : "";
-  const isFresh = useFresh();
+  const isFresh = isUntouched();
   useEffect(() => {
     if (!here && first) go(addressOf(first, "ask"), { replace: true });
     if (isThere) rememberWorkspace(here);
@@ -159,16 +162,16 @@ function Page({ load }: { load: Load }) {
 }
 
 /** Return whether nothing was ever put into the workspace that is shown, and nothing is asked. */
-function useFresh(): boolean {
-  const isUntouched =
+function isUntouched(): boolean {
+  const { ready = 0, failed = 0, waiting = 0 } = fileCounts.value ?? { waiting: 1 };
+  return (
     page.value === "ask" &&
     place.value.query.size === 0 &&
     mayWrite.value &&
     jobs.value?.length === 0 &&
-    underway.value === null;
-  const { data } = useCall("get", "/documents", isUntouched ? { query: { limit: 1 } } : null);
-  const { ready = 0, failed = 0, waiting = 0 } = data?.counts ?? {};
-  return data !== null && ready + failed + waiting === 0;
+    underway.value === null &&
+    ready + failed + waiting === 0
+  );
 }
 
 function NoWorkspace({ name, first }: { name: string; first: string }) {

@@ -99,11 +99,12 @@ interface Reported {
 }
 
 function isReported(body: unknown): body is Reported {
-  return typeof body === "object" && body !== null && "error" in body && isObject(body.error);
+  return typeof (body as Partial<Reported> | null)?.error === "object";
 }
 
-function isObject(value: unknown): value is object {
-  return typeof value === "object" && value !== null;
+/** Return what was thrown as an error. */
+export function asError(thrown: unknown): Error {
+  return thrown instanceof Error ? thrown : new Error(String(thrown));
 }
 
 /** Return whether a request was aborted on purpose: nothing to report. */

@@ -1,14 +1,20 @@
-import { type ButtonHTMLAttributes, type ComponentChildren, createContext } from "preact";
+import { type ComponentChildren, createContext } from "preact";
 import { useContext, useState } from "preact/hooks";
 import { isAborted } from "../api/client";
 import { announce } from "../state/announcements";
 import { tellError } from "./ErrorState";
 import { Icon, type IconName } from "./Icon";
 
-interface Common {
+interface ButtonProps {
+  /** What it says; of an icon alone, to those who do not see it, and as a tip. */
+  label?: string | undefined;
+  /** What is on it instead of a label. */
+  children?: ComponentChildren;
+  kind?: "plain" | "main" | "quiet" | "danger" | "link" | "icon";
+  icon?: IconName;
   /** What a click does; while it works, the button shows so and takes no other click. */
   onClick?: (event: MouseEvent) => unknown;
-  icon?: IconName;
+  busy?: boolean;
   disabled?: boolean;
   pressed?: boolean;
   expanded?: boolean;
@@ -17,78 +23,55 @@ interface Common {
   type?: "button" | "submit";
 }
 
-interface ButtonProps extends Common {
-  label?: string | undefined;
-  /** What is on it instead of a label. */
-  children?: ComponentChildren;
-  kind?: "plain" | "main" | "quiet" | "danger" | "link";
-  busy?: boolean;
-}
-
-/** Gets the error of a button within, or null when one is pressed; by default, it is announced. */
+/** Gets the error of a button or form within, or null when one is used; by default, it is announced. */
 export const Failures = createContext((error: unknown) => {
   if (error !== null) announce(tellError(error), "bad");
 });
 
+/** Whether the form around sends what was entered: the button that sent it shows so. */
+export const Sending = createContext(false);
+
+const CLASSES = { link: "link-button", icon: "icon-button" } as const;
+
 /** A button with words. */
 export function Button(props: ButtonProps) {
-  const { label, children = label, kind = "plain", icon, busy = false, ...rest } = props;
-  const [isWorking, click] = useClick(rest.onClick);
-  const isBusy = busy || isWorking;
+  const { label, children = label, kind = "plain", icon, type = "button", onClick } = props;
+  const [isWorking, run] = useAction();
+  const isSent = useContext(Sending) && type === "submit";
+  const isBusy = props.busy || isWorking || isSent;
+  const isIcon = kind === "icon";
+  const classes = kind === "link" || kind === "icon" ? CLASSES[kind] : `button ${kind}`;
   return (
     <button
-      {...attributes(rest, isBusy)}
-      class={`${kind === "link" ? "link-button" : "button"} ${kind} ${rest.class ?? ""}`}
-      onClick={click}
+      type={type}
+      class={`${classes} ${props.class ?? ""}`}
+      disabled={props.disabled ?? false}
+      title={props.title ?? (isIcon ? label : undefined)}
+      aria-label={isIcon ? label : undefined}
+      aria-pressed={props.pressed}
+      aria-expanded={props.expanded}
+      aria-busy={isBusy || undefined}
+      onClick={(event) => run(() => onClick?.(event))}
     >
       {isBusy ? <span class="spinner" aria-hidden="true" /> : icon && <Icon name={icon} />}
-      <span>{children}</span>
+      {!isIcon && <span>{children}</span>}
     </button>
   );
-}
-
-interface IconButtonProps extends Common {
-  icon: IconName;
-  /** What it does, for those who do not see the icon, and as a tip. */
-  label: string;
 }
 
 /** A button of an icon alone. */
-export function IconButton({ icon, label, ...rest }: IconButtonProps) {
-  const [isWorking, click] = useClick(rest.onClick);
-  return (
-    <button
-      {...attributes(rest, isWorking)}
-      class={`icon-button ${rest.class ?? ""}`}
-      aria-label={label}
-      title={rest.title ?? label}
-      onClick={click}
-    >
-      {isWorking ? <span class="spinner" aria-hidden="true" /> : <Icon name={icon} />}
-    </button>
-  );
+export function IconButton(props: ButtonProps & { icon: IconName; label: string }) {
+  return <Button {...props} kind="icon" />;
 }
 
-function attributes(given: Common, isBusy: boolean): ButtonHTMLAttributes<HTMLButtonElement> {
-  return {
-    type: given.type ?? "button",
-    disabled: given.disabled ?? false,
-    title: given.title,
-    "aria-pressed": given.pressed,
-    "aria-expanded": given.expanded,
-    "aria-busy": isBusy || undefined,
-  };
-}
-
-function useClick(
-  onClick: ((event: MouseEvent) => unknown) | undefined,
-): [boolean, (event: MouseEvent) => void] {
+/** Return whether something is being done, and what does it: one at a time; errors are reported. */
+export function useAction(): [boolean, (act: () => unknown) => void] {
   const [isWorking, setWorking] = useState(false);
   const report = useContext(Failures);
-  const click = (event: MouseEvent) => {
+  const run = (act: () => unknown) => {
     if (isWorking) return;
     report(null);
-    const done = onClick?.(event);
+    const done = act();
     if (!(done instanceof Promise)) return;
     setWorking(true);
     done
@@ -97,5 +80,5 @@ function useClick(
       })
       .finally(() => setWorking(false));
   };
-  return [isWorking, click];
+  return [isWorking, run];
 }

@@ -1,4 +1,4 @@
-import type { ComponentChildren } from "preact";
+import type { ComponentChildren, ComponentProps } from "preact";
 import { useContext, useEffect, useRef, useState } from "preact/hooks";
 import { t } from "../i18n";
 import { Button, Failures, IconButton } from "./Button";
@@ -74,6 +74,7 @@ export function Dialog(props: DialogProps) {
 const showElement = (element: HTMLElement | null) => element?.scrollIntoView({ block: "nearest" });
 
 interface ConfirmProps extends Omit<DialogProps, "actions" | "isBare"> {
+  /** What the button says that does it. */
   action: string;
   kind?: "danger" | "main";
   isReady?: boolean;
@@ -96,4 +97,28 @@ export function Confirm(props: ConfirmProps) {
     </>
   );
   return <Dialog {...dialog} actions={actions} />;
+}
+
+interface AskingProps extends Pick<ComponentProps<typeof Button>, "icon" | "kind"> {
+  /** What the button says. */
+  label: string;
+  /** What the dialog asks, and what its button says: as the other button, by default. */
+  title?: string;
+  action?: string;
+  onConfirm: () => Promise<unknown>;
+  children: ComponentChildren;
+}
+
+/** A button for what cannot be undone, which asks before. */
+export function AskingButton(props: AskingProps) {
+  const { icon, kind = "danger", label, title = label, action = label, ...asked } = props;
+  const [isAsking, setAsking] = useState(false);
+  return (
+    <>
+      <Button {...(icon && { icon })} kind={kind} label={label} onClick={() => setAsking(true)} />
+      {isAsking && (
+        <Confirm {...asked} title={title} action={action} onClose={() => setAsking(false)} />
+      )}
+    </>
+  );
 }

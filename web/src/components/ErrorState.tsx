@@ -1,6 +1,6 @@
 import { signal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useState } from "preact/hooks";
-import { ApiError, isWaiting, UNREACHABLE } from "../api/client";
+import { ApiError, asError, isWaiting, UNREACHABLE } from "../api/client";
 import { t } from "../i18n";
 import { say, translate } from "../i18n/say";
 import { renew, renewal } from "../state/connection";
@@ -15,7 +15,7 @@ export function tellError(error: unknown): string {
 }
 
 function messageOf(error: unknown): string {
-  if (!(error instanceof ApiError)) return error instanceof Error ? error.message : String(error);
+  if (!(error instanceof ApiError)) return asError(error).message;
   if (error.code === UNREACHABLE) return t("The server could not be reached.");
   if (error.status === 401) return t("Access key required");
   const { code, message } = error;

@@ -3,7 +3,30 @@
 import type { ComponentChildren, ComponentProps } from "preact";
 import { useRef } from "preact/hooks";
 import { useShortcuts } from "../state/keys";
+import { Sending, useAction } from "./Button";
 import { Icon } from "./Icon";
+import { Field } from "./Select";
+
+interface FormProps extends Omit<ComponentProps<"form">, "onSubmit"> {
+  onSend: (form: HTMLFormElement) => unknown;
+}
+
+/** Fields that are sent together; errors are reported as those of a button. */
+export function Form({ onSend, ...rest }: FormProps) {
+  const [isSending, run] = useAction();
+  return (
+    <Sending.Provider value={isSending}>
+      <form
+        {...rest}
+        onSubmit={(event) => {
+          event.preventDefault();
+          const form = event.currentTarget;
+          run(() => onSend(form));
+        }}
+      />
+    </Sending.Provider>
+  );
+}
 
 interface SearchFieldProps {
   label: string;
@@ -49,10 +72,9 @@ interface TextFieldProps
 export function TextField({ label, onInput, type = "text", ...rest }: TextFieldProps) {
   const look = { ...rest, type } as ComponentProps<"input">;
   return (
-    <label class="field">
-      <span>{label}</span>
+    <Field label={label}>
       <input {...look} onInput={(event) => onInput(event.currentTarget.value)} />
-    </label>
+    </Field>
   );
 }
 
@@ -76,6 +98,37 @@ export function Check({ label, isOn, onChange, isSwitch = false }: CheckProps) {
       />
       <span>{label}</span>
     </label>
+  );
+}
+
+interface TabsProps<T extends string> {
+  label: string;
+  options: readonly T[];
+  say: (option: T) => string;
+  chosen: T;
+  onChoose: (option: T) => void;
+  class?: string;
+  /** Links to other views. */
+  children?: ComponentChildren;
+}
+
+/** One of a few views of the same. */
+export function Tabs<T extends string>(props: TabsProps<T>) {
+  const { label, options, say, chosen, onChoose, class: kind = "", children } = props;
+  return (
+    <nav class={`row tabs ${kind}`} aria-label={label}>
+      {options.map((name) => (
+        <button
+          key={name}
+          type="button"
+          aria-current={chosen === name ? "page" : undefined}
+          onClick={() => onChoose(name)}
+        >
+          {say(name)}
+        </button>
+      ))}
+      {children}
+    </nav>
   );
 }
 

@@ -4,7 +4,7 @@ import { Button } from "./Button";
 import { Icon, type IconName } from "./Icon";
 
 interface MenuProps {
-  /** What the button says; a function gets whether the menu is open. */
+  /** What the button says. */
   label: string;
   icon?: IconName;
   /** The content of the button, instead of the label. */
@@ -16,14 +16,8 @@ interface MenuProps {
 }
 
 /** A button that opens a small panel beside it. Escape or a click elsewhere closes it. */
-export function Menu({
-  label,
-  icon,
-  children,
-  content,
-  side = "left",
-  class: kind = "",
-}: MenuProps) {
+export function Menu(props: MenuProps) {
+  const { label, icon, children, content, side = "left", class: kind = "" } = props;
   const [isOpen, setOpen] = useState(false);
   const box = useRef<HTMLDivElement>(null);
   const button = useRef<HTMLButtonElement>(null);
@@ -36,12 +30,10 @@ export function Menu({
       if (event.target instanceof Node && box.current?.contains(event.target)) return;
       setOpen(false);
     };
-    document.addEventListener("pointerdown", leave);
-    document.addEventListener("focusin", leave);
-    return () => {
-      document.removeEventListener("pointerdown", leave);
-      document.removeEventListener("focusin", leave);
-    };
+    const abort = new AbortController();
+    for (const name of ["pointerdown", "focusin"])
+      document.addEventListener(name, leave, { signal: abort.signal });
+    return () => abort.abort();
   }, [isOpen]);
   const close = () => {
     setOpen(false);

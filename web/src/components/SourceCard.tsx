@@ -6,12 +6,11 @@ import { plainText } from "./plain";
 
 interface SourceCardProps {
   number: number;
-  title: string;
-  section: string;
-  page?: string;
+  /** The passage: where it is, as the server says. */
+  of: { title: string; document: string; section: string; page?: string; span: Span };
   text: string;
-  /** Where the text begins in its document; `marks` are spans of the document. */
-  textStart: number;
+  /** Where the text begins in its document, by default as the passage; `marks` are spans there. */
+  textStart?: number;
   marks?: readonly Span[];
   /** Where the passage is shown in its document. */
   href: string;
@@ -23,18 +22,19 @@ interface SourceCardProps {
 
 /** A passage: where it stands, what it says, and the way to it. */
 export function SourceCard(props: SourceCardProps) {
-  const { number, title, section, page, href, onOpen, isActive, id, children } = props;
+  const { number, of, href, onOpen, isActive, id, children } = props;
+  const start = props.textStart ?? of.span[0] ?? 0;
   return (
     <article id={id} class={`card source ${isActive ? "active" : ""}`}>
       <header class="row">
-        <span class="source-number">{number}</span>
-        <a class="grow source-title" href={href} onClick={onOpen}>
-          {title}
+        <span class="chip">{number}</span>
+        <a class="grow name" href={href} onClick={onOpen}>
+          {of.title || of.document}
         </a>
       </header>
-      <SourcePlace title={title} section={section} page={page ?? ""} />
+      <SourcePlace of={of} />
       <p class="serif clamp source-text">
-        <Marked text={props.text} start={props.textStart} marks={props.marks ?? []} />
+        <Marked text={props.text} start={start} marks={props.marks ?? []} />
       </p>
       {children}
     </article>
@@ -42,15 +42,7 @@ export function SourceCard(props: SourceCardProps) {
 }
 
 /** Page and section of a passage; the title of the document is not said twice. */
-export function SourcePlace({
-  title,
-  section,
-  page,
-}: {
-  title: string;
-  section: string;
-  page: string;
-}) {
+export function SourcePlace({ of: { title, section, page } }: Pick<SourceCardProps, "of">) {
   const parts = section.split(" > ").filter((part) => part && part !== title);
   if (page) parts.unshift(t("page {label}", { label: page }));
   if (parts.length === 0) return null;
@@ -58,15 +50,7 @@ export function SourcePlace({
 }
 
 /** A text with the parts that matter marked. */
-export function Marked({
-  text,
-  start,
-  marks,
-}: {
-  text: string;
-  start: number;
-  marks: readonly Span[];
-}) {
+function Marked({ text, start, marks }: { text: string; start: number; marks: readonly Span[] }) {
   const pieces = useMemo(() => {
     const offsets = new Offsets(text);
     const shifted = marks.map(([from = 0, to = 0]) => [from - start, to - start]);

@@ -1,10 +1,12 @@
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useRef } from "preact/hooks";
 import { Icon } from "./Icon";
+import { useMeasured } from "./measure";
 
 interface TableBoxProps {
   /** What is in it. */
   label: string;
+  /** Whether it is a table or code within a text, and no part of the page of its own. */
   isInText?: boolean;
   class?: string;
   children: ComponentChildren;
@@ -13,19 +15,11 @@ interface TableBoxProps {
 /** A table that scrolls within itself where it has no room; the keyboard can scroll it, too. */
 export function TableBox({ label, isInText = false, class: kind = "", children }: TableBoxProps) {
   const box = useRef<HTMLElement>(null);
-  const [scrolls, setScrolls] = useState(false);
-  useEffect(() => {
-    const element = box.current;
-    if (!element) return;
-    const measure = () =>
-      setScrolls(
-        element.scrollWidth > element.clientWidth || element.scrollHeight > element.clientHeight,
-      );
-    const observer = new ResizeObserver(measure);
-    observer.observe(element);
-    for (const child of element.children) observer.observe(child);
-    return () => observer.disconnect();
-  }, []);
+  const scrolls = useMeasured(
+    box,
+    false,
+    (at) => at.scrollWidth > at.clientWidth || at.scrollHeight > at.clientHeight,
+  );
   return (
     <section
       ref={box}

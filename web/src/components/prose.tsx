@@ -2,7 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import { t } from "../i18n";
-import { ScrollBox } from "./ScrollBox";
+import { TableBox } from "./TableBox";
 
 interface TextTableProps<Cell> {
   /** Without cells, there is no head. */
@@ -14,7 +14,7 @@ interface TextTableProps<Cell> {
 
 export function TextTable<Cell>({ header, rows, cell, class: kind = "" }: TextTableProps<Cell>) {
   return (
-    <ScrollBox label={t("Table")} class={kind}>
+    <TableBox isInText label={t("Table")} class={kind}>
       <table>
         {header.length > 0 && (
           <thead>
@@ -37,7 +37,7 @@ export function TextTable<Cell>({ header, rows, cell, class: kind = "" }: TextTa
           ))}
         </tbody>
       </table>
-    </ScrollBox>
+    </TableBox>
   );
 }
 
@@ -48,10 +48,10 @@ interface TextCodeProps {
 
 export function TextCode({ language, children }: TextCodeProps) {
   return (
-    <ScrollBox label={t("Code")} class="code-box">
+    <TableBox isInText label={t("Code")} class="code-box">
       <pre data-language={language || undefined}>
         <code>{children}</code>
       </pre>
-    </ScrollBox>
+    </TableBox>
   );
 }

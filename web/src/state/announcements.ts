@@ -2,6 +2,7 @@
 
 import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
+import { t } from "../i18n";
 
 export interface Notice {
   id: number;
@@ -21,6 +22,12 @@ export function announce(text: string, tone: Notice["tone"] = "plain"): void {
   const notice = { id: next++, text, tone };
   notices.value = [...notices.peek(), notice];
   setTimeout(() => dismiss(notice.id), SHOWN_MS);
+}
+
+/** Put a text on the clipboard, and say so. */
+export async function copyText(text: string): Promise<void> {
+  await navigator.clipboard.writeText(text);
+  announce(t("Copied."));
 }
 
 export function dismiss(id: number): void {

@@ -4,6 +4,7 @@ import { computed, effect, signal } from "@preact/signals";
 import type { Shapes } from "../api/client";
 import { followEvents, type ServerEvent } from "../api/events";
 import { type Texts, t } from "../i18n";
+import { say } from "../i18n/say";
 import { announce } from "./announcements";
 import { call } from "./calls";
 import { renewal } from "./connection";
@@ -83,6 +84,13 @@ export const isReading = computed(() => openJobs.value.some(({ kind }) => READIN
 /** The workspace that is shown, once it is known to be there. */
 const shown = computed(() => current.value?.name ?? "");
 
+/** No job reads files of the workspace, as far as is known. */
+const isIdle = computed(() => jobs.value !== null && !isReading.value);
+/** How many files of the workspace are in each state; null until that is known, or while jobs read. */
+export const fileCounts = signal<Shapes["DocumentList"]["counts"] | null>(null);
+/** How many files no job has read, 0 while jobs read files. */
+export const unread = computed(() => fileCounts.value?.waiting ?? 0);
+
 const SETTLE_MS = 2_000;
 let settledAt = 0;
 
@@ -98,11 +106,7 @@ export async function loadJobs(): Promise<void> {
   const ended = before ? listed.filter((job) => !isOpen(job) && !isKnown(job.id)) : [];
   // Each tab sees the end of a job by itself, also of one that another tab has started.
   if (ended.length > 0) revision.value += 1;
-  for (const job of ended)
-    if (stoppedAt(job))
-      announce(
-        t("Stopped while reading {name}. Finished files are kept.", { name: stoppedAt(job) }),
-      );
+  for (const told of ended.map(sayStopped)) if (told) announce(told);
 }
 
 /** Show a job that was just started, or has changed, by default in the workspace that is shown. */
@@ -139,10 +143,16 @@ function note(event: ServerEvent): void {
   }
 }
 
-/** Return the file that a job was reading when it was stopped, or nothing. */
-export function stoppedAt({ state, progress: { stage, uri } }: Job): string {
+/** Return which file a job was reading when it was stopped, or nothing. */
+export function sayStopped({ state, progress: { stage, uri } }: Job): string {
   if (state !== "cancelled" || stage !== "load" || typeof uri !== "string") return "";
-  return uri.replace(/^uploads\//, "");
+  const name = uri.replace(/^uploads\//, "");
+  return t("Stopped while reading {name}. Finished files are kept.", { name });
+}
+
+/** Return why a job failed, and what to do about it; nothing for others. */
+export function sayFault({ error }: Job): string[] {
+  return [error.message, error.fix].map((text) => (typeof text === "string" ? say(text) : ""));
 }
 
 /** Follow whichever job runs, for as long as the pages are open. */
@@ -160,6 +170,19 @@ export function startJobs(): void {
   });
   effect(() => {
     if (renewal.value) void look();
+  });
+  effect(() => {
+    fileCounts.value = null;
+    if (!shown.value || !isIdle.value || revision.value + renewal.value < 0) return;
+    const abort = new AbortController();
+    const asked = { workspace: shown.value, query: { limit: 1 }, signal: abort.signal };
+    call("get", "/documents", asked).then(
+      ({ counts }) => {
+        fileCounts.value = counts;
+      },
+      () => undefined,
+    );
+    return () => abort.abort();
   });
   const followed = computed(() => {
     const job = currentJob.value;

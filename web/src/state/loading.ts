@@ -1,7 +1,7 @@
 /** Things that a component loads: what came, what went wrong, and asking again. */
 
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
-import { isAborted, isWaiting } from "../api/client";
+import { asError, isAborted, isWaiting } from "../api/client";
 import { renewal } from "./connection";
 
 export interface Loaded<T> {
@@ -40,11 +40,10 @@ export function useLoaded<T>(
       },
       (error: unknown) => {
         if (abort.signal.aborted || isAborted(error) || isWaiting(error)) return;
-        const failure = error instanceof Error ? error : new Error(String(error));
         setState((before) => ({
           wanted,
           data: before.wanted === wanted ? before.data : null,
-          error: failure,
+          error: asError(error),
         }));
       },
     );

@@ -15,9 +15,9 @@ export const PAGES = ["ask", "graph", "library", "evaluation", "documents"] as c
 /** Those that the navigation leads to; the others are views of these. */
 export const MAIN_PAGES = PAGES.slice(0, 4);
 export type PageName = (typeof PAGES)[number];
-/** Pages that became views of another one: their addresses lead there. */
-const MOVED = { communities: "graph" } as const;
-type OldName = keyof typeof MOVED;
+/** A page that became a view of the graph: its addresses lead there. */
+const MOVED = "communities";
+type Name = PageName | typeof MOVED;
 export type Query = Record<string, string | number | null | undefined>;
 
 export interface Place {
@@ -46,20 +46,16 @@ export function readPlace(path: string, search: string): Place {
     query.set("doc", second);
     return { workspace: named, page: "documents", query };
   }
-  if (isMoved(second)) {
+  if (second === MOVED) {
     query.set("view", second);
-    return { workspace: first, page: MOVED[second], query };
+    return { workspace: first, page: "graph", query };
   }
   return { workspace: first, page: isPage(second) ? second : "ask", query };
 }
 
-function isMoved(name: string): name is OldName {
-  return Object.hasOwn(MOVED, name);
-}
-
 /** Return the address of a place. */
-export function addressOf(workspace: string, page: PageName | OldName, query: Query = {}): string {
-  if (isMoved(page)) return addressOf(workspace, MOVED[page], { ...query, view: page });
+export function addressOf(workspace: string, page: Name, query: Query = {}): string {
+  if (page === MOVED) return addressOf(workspace, "graph", { ...query, view: page });
   const search = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) {
     if (value !== null && value !== undefined && value !== "") search.set(name, String(value));
@@ -73,7 +69,7 @@ export const workspace = computed(() => place.value.workspace);
 export const page = computed(() => place.value.page);
 
 /** Return the address of a page of the workspace that is shown. */
-export function linkTo(page: PageName | OldName, query: Query = {}): string {
+export function linkTo(page: Name, query: Query = {}): string {
   return addressOf(workspace.value, page, query);
 }
 
@@ -95,13 +91,13 @@ export function setQuery(change: Query, { replace = false } = {}): void {
   });
 }
 
-/** Return what the address says under a name, or an empty text. */
 /** Return the part of a document that the address has open beside the page, as `id:start:end`. */
 export function askedPart(): { document: string; start: number; end: number } | null {
   const [, document, start, end] = /^([^:]+):(\d+):(\d+)$/.exec(asked("at")) ?? [];
   return document ? { document, start: Number(start), end: Number(end) } : null;
 }
 
+/** Return what the address says under a name, or an empty text. */
 export function asked(name: string): string {
   return place.value.query.get(name) ?? "";
 }
@@ -114,14 +110,25 @@ function decodePart(part: string): string {
   }
 }
 
+/** Return whether a click is for the page: with a key, it opens a tab, a window or a download. */
+export function isPlain({ button, metaKey, ctrlKey, shiftKey, altKey }: MouseEvent): boolean {
+  return button === 0 && !metaKey && !ctrlKey && !shiftKey && !altKey;
+}
+
+/** Do something else where a link leads, at a plain click. */
+export function instead(event: MouseEvent, then: () => void): void {
+  if (!isPlain(event)) return;
+  event.preventDefault();
+  then();
+}
+
 /** Follow links within the pages without reloading them, and the browser's back and forward. */
 export function startRouting(): void {
   window.addEventListener("popstate", () => {
     place.value = readPlace(location.pathname, location.search);
   });
   document.addEventListener("click", (event) => {
-    if (event.defaultPrevented || event.button !== 0) return;
-    if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+    if (event.defaultPrevented || !isPlain(event)) return;
     const link = event.target instanceof Element ? event.target.closest("a[href]") : null;
     if (!(link instanceof HTMLAnchorElement) || link.target || link.hasAttribute("download"))
       return;

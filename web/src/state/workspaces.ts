@@ -1,7 +1,7 @@
 /** The workspaces that the key may see, and what the one that is shown holds. */
 
 import { computed, effect, signal } from "@preact/signals";
-import { isWaiting, type Shapes } from "../api/client";
+import { asError, isWaiting, type Shapes } from "../api/client";
 import { call } from "./calls";
 import { renewal } from "./connection";
 import { workspace } from "./location";
@@ -40,7 +40,7 @@ export async function loadWorkspaces(): Promise<void> {
     workspacesError.value = null;
   } catch (error) {
     if (isWaiting(error)) return;
-    workspacesError.value = error instanceof Error ? error : new Error(String(error));
+    workspacesError.value = asError(error);
   }
 }
 

@@ -10,7 +10,7 @@ import json
 import re
 import secrets
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -161,19 +161,31 @@ def _too_long() -> Conflict:
     )
 
 
-def as_markdown(thread: Thread) -> str:
-    """Return a thread as Markdown, each answer with its sources."""
-    parts = [f"# {thread.title}"]
-    for turn in thread.turns:
-        parts.append(f"## {turn['question']}")
-        if turn["understood"] not in ("", turn["question"]):
-            parts.append(f"*{turn['understood']}*")
-        parts.append(_text_of(turn))
-        sources = []
-        for cited in turn["answer"].get("citations", ()):
-            place = (cited.get("document"), cited.get("section"))
+def _listed(answer: Json, name: str) -> list[Json]:
+    """Return the records under a name: whoever stores an answer may give it any content."""
+    found = answer.get(name)
+    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+
+
+def as_markdown(title: str, turns: Iterable[Json]) -> str:
+    """Return a thread as Markdown, each answer with the facts and the sources that it cites."""
+    parts = [f"# {title}"]
+    for turn in turns:
+        answer = turn["answer"]
+        understood, short = turn["understood"], answer.get("short")
+        facts = _listed(answer, "memory")
+        sources = [f"- [M{fact.get('number')}] {fact.get('text')}" for fact in facts]
+        for cited in _listed(answer, "citations"):
+            page = cited.get("page")
+            names = (cited.get("title"), cited.get("document"), cited.get("section"))
+            place = dict.fromkeys(map(str, filter(None, (*names, page and f"p. {page}"))))
             quote = " ".join(str(cited.get("quote", "")).split())
-            sources.append(f"{cited.get('number')}. {', '.join(filter(None, place))}: {quote}")
-        if sources:
-            parts.append("\n".join(sources))
-    return "\n\n".join(parts) + "\n"
+            sources.append(f"- [{cited.get('number')}] {', '.join(place)}: {quote}")
+        parts += (
+            f"## {turn['question']}",
+            f"*{understood}*" if understood not in ("", turn["question"]) else "",
+            f"**{short}**" if short else "",
+            _text_of(turn),
+            "\n".join(sources),
+        )
+    return "\n\n".join(filter(None, parts)) + "\n"

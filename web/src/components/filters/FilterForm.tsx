@@ -13,7 +13,6 @@ import {
   readFilter,
   writeFilter,
 } from "./conditions";
-import "./filters.css";
 
 const COMPARISON_NAMES = {
   "=": "is",
@@ -136,7 +135,7 @@ function Row({ number, condition, fields, onChange, onRemove }: RowProps) {
   const listed = field && !names.includes(field) ? [field, ...names] : names;
   const change = (part: Partial<Condition>) => onChange({ ...condition, ...part });
   return (
-    <div class="filter-row">
+    <div class="row wrap filter-row">
       <select
         aria-label={t("Field {n}", { n: number })}
         value={field}

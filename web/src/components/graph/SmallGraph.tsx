@@ -1,6 +1,6 @@
 import { useId, useMemo } from "preact/hooks";
 import { t } from "../../i18n";
-import { ScrollBox } from "../ScrollBox";
+import { TableBox } from "../TableBox";
 import { NODE, type Placed, placeInLevels } from "./columns";
 import "./graph.css";
 
@@ -53,7 +53,7 @@ export function SmallGraph({ nodes, edges, onNode, onEdge, ariaLabel }: SmallGra
   });
   return (
     <figure class="small-graph" aria-label={ariaLabel}>
-      <ScrollBox label={ariaLabel}>
+      <TableBox isInText label={ariaLabel}>
         {/* biome-ignore lint/a11y/noSvgWithoutTitle: the figure has the name, and a title is a tip */}
         <svg width={width} height={height} viewBox={`0 0 ${width} ${height}`}>
           <marker id={arrow} viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" orient="auto">
@@ -100,7 +100,7 @@ export function SmallGraph({ nodes, edges, onNode, onEdge, ariaLabel }: SmallGra
             );
           })}
         </svg>
-      </ScrollBox>
+      </TableBox>
       {nodes.length > MOST_NODES && (
         <p class="small muted">
           {t("Showing {shown} of {total} entities.", { shown: MOST_NODES, total: nodes.length })}

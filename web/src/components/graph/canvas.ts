@@ -94,6 +94,11 @@ function onto(view: View, [width, height]: Size, x: number, y: number): [number,
   return [width / 2 + (x - view.x) * view.scale, height / 2 + (y - view.y) * view.scale];
 }
 
+/** Return whether a place is on a surface, or not far beside it. */
+function isOn([width, height]: Size, x: number, y: number, margin: number): boolean {
+  return x > -margin && y > -margin && x < width + margin && y < height + margin;
+}
+
 /** Where dots are on a surface: `x`, `y` and the radius, in pixels, by id. */
 type Placed = ReadonlyMap<string, readonly [number, number, number]>;
 
@@ -113,7 +118,7 @@ function* labelsOf(
   size: Size,
   context: Context,
 ): Generator<Label | null> {
-  const isNear = ({ x, y }: Labelled) => x > -40 && y > -20 && x < size[0] + 40 && y < size[1] + 20;
+  const isNear = ({ x, y }: Labelled) => isOn(size, x, y, 40);
   const dots = drawing.dots
     .filter(({ share }) => share >= 0.5)
     .map(({ id, label }) => {
@@ -170,8 +175,7 @@ function* paint(
     }
   }
   context.setLineDash([]);
-  const isNear = ([x, y]: readonly [number, number, number]) =>
-    x > -20 && y > -20 && x < size[0] + 20 && y < size[1] + 20;
+  const isNear = ([x, y]: readonly [number, number, number]) => isOn(size, x, y, 20);
   context.lineWidth = 1.25;
   context.lineCap = context.lineJoin = "round";
   context.strokeStyle = palette.background;
@@ -248,15 +252,9 @@ function groupBy<Item extends { share: number }>(
   items: readonly Item[],
   keyOf: (item: Item) => string,
 ): Item[][] {
-  const groups = new Map<string, Item[]>();
-  for (const item of items) {
-    const key = keyOf(item);
-    const known = groups.get(key);
-    if (known) known.push(item);
-    else groups.set(key, [item]);
-  }
   const shareOf = ([first]: readonly Item[]) => first?.share ?? 0;
-  return [...groups.values()].sort((one, other) => shareOf(one) - shareOf(other));
+  const groups = [...Map.groupBy(items, keyOf).values()];
+  return groups.sort((one, other) => shareOf(one) - shareOf(other));
 }
 
 /** Add the part of a line that is on the surface: dashes far outside of it would take seconds. */

@@ -1,6 +1,6 @@
 import { useMemo } from "preact/hooks";
 import { t } from "../../i18n";
-import { linkTo } from "../../state/location";
+import { instead, linkTo } from "../../state/location";
 import { type Details, type Section, sectionsAt } from "./document";
 
 interface OutlineProps {
@@ -14,12 +14,7 @@ interface OutlineProps {
 
 /** The headings and pages of a document; each leads to its place in the text. */
 export function Outline({ details, current, isOpen = false, onGo }: OutlineProps) {
-  const tree = useMemo(() => {
-    const within = new Map<string | null, Section[]>();
-    for (const section of details.sections)
-      within.set(section.parent, [...(within.get(section.parent) ?? []), section]);
-    return within;
-  }, [details]);
+  const tree = useMemo(() => Map.groupBy(details.sections, ({ parent }) => parent), [details]);
   const root = details.sections.find(({ level }) => level === 0);
   const top = (root && tree.get(root.id)) ?? [];
   const pages = details.pages.length > 1 ? details.pages : [];
@@ -28,13 +23,7 @@ export function Outline({ details, current, isOpen = false, onGo }: OutlineProps
   const linkOf = (start: number, end: number, isCurrent: boolean) => ({
     href: linkTo("documents", { doc: details.id, start, end }),
     ...(isCurrent ? { "aria-current": "location" as const } : {}),
-    ...(onGo && {
-      onClick: (event: MouseEvent) => {
-        if (event.ctrlKey || event.metaKey || event.shiftKey) return;
-        event.preventDefault();
-        onGo(start);
-      },
-    }),
+    ...(onGo && { onClick: (event: MouseEvent) => instead(event, () => onGo(start)) }),
   });
   const deepest = sectionsAt(details.sections, current).at(-1);
   const branch = (sections: readonly Section[]) =>
@@ -51,7 +40,7 @@ export function Outline({ details, current, isOpen = false, onGo }: OutlineProps
       </ul>
     );
   return (
-    <details class="structure" open={isOpen}>
+    <details class={`structure ${onGo ? "" : "beside"}`} open={isOpen}>
       <summary>{t("Structure")}</summary>
       <nav aria-label={t("Structure")}>
         {branch(top)}

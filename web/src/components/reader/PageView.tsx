@@ -125,7 +125,10 @@ export function PageView({ details, marks, at }: PageViewProps) {
           >
             {Math.abs(index + 1 - current) <= AROUND && (
               <PagePicture
-                address={addressOfFile(here, details.id, `pages/${index + 1}.png?width=${pixels}`)}
+                address={addressOfFile(
+                  [here, "documents", document, "pages", `${index + 1}.png`],
+                  `?width=${pixels}`,
+                )}
                 number={index + 1}
                 boxes={boxes.filter((line) => line.page === index + 1).map(({ edges }) => edges)}
               />

@@ -15,7 +15,7 @@ interface PlayerProps {
 
 /** A recording. Without a key, the browser asks for the parts of the file that it plays. */
 export function Player({ details, from, player }: PlayerProps) {
-  const address = addressOfFile(workspace.value, details.id, "original");
+  const address = addressOfFile([workspace.value, "documents", details.id, "original"]);
   const file = useFile(accessKey.value ? address : "");
   const source = accessKey.value ? file.data : address;
   const Media = details.original as "video"; // or "audio", which is the same to its reader

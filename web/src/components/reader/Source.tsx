@@ -40,7 +40,10 @@ export function SourceTools({ details }: { details: Details }) {
       <IconButton
         icon="download"
         label={t("Download the original")}
-        onClick={() => download(addressOfFile(workspace.value, id, "original"), nameOf(uri))}
+        onClick={() => {
+          const names = [workspace.value, "documents", id, "original"];
+          return download(addressOfFile(names), nameOf(uri));
+        }}
       />
     </>
   );

@@ -310,13 +310,12 @@ class Reading {
 
   /** Return runs without white space at both ends, and without empty ones. */
   private trimAll(runs: readonly Run[]): Run[] {
-    const kept = [...runs];
-    const [first] = kept;
-    if (first) kept[0] = { start: Math.min(this.trim(first).start, first.end), end: first.end };
-    const last = kept.at(-1);
-    if (last)
-      kept[kept.length - 1] = { start: last.start, end: Math.max(last.start, this.trim(last).end) };
-    return kept.filter(({ start, end }) => start < end);
+    const last = runs.length - 1;
+    const trimmed = runs.map((run, at) => {
+      const { start, end } = this.trim(run);
+      return { start: at === 0 ? start : run.start, end: at === last ? end : run.end };
+    });
+    return trimmed.filter(({ start, end }) => start < end);
   }
 }
 

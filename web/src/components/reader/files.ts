@@ -4,10 +4,9 @@ import { useEffect } from "preact/hooks";
 import { send } from "../../api/client";
 import { type Loaded, useLoaded } from "../../state/loading";
 
-/** Return the address of the original of a document, or of a part of it. */
-export function addressOfFile(workspace: string, document: string, part: string): string {
-  const names = [workspace, "documents", document].map(encodeURIComponent).join("/");
-  return `${location.origin}/api/v1/workspaces/${names}/${part}`;
+/** Return the address of a file of a workspace, by the names on its way, and what is asked of it. */
+export function addressOfFile(names: readonly string[], query = ""): string {
+  return `${location.origin}/api/v1/workspaces/${names.map(encodeURIComponent).join("/")}${query}`;
 }
 
 /** Load a file with the key of the page, which addresses in HTML cannot send; "" loads nothing.
@@ -17,7 +16,7 @@ export function addressOfFile(workspace: string, document: string, part: string)
 export function useFile(address: string): Loaded<string> {
   const file = useLoaded(
     address,
-    async (signal) => URL.createObjectURL(await loadFile(address, signal)),
+    async (signal) => URL.createObjectURL(await loadFile(address, { signal })),
     { keepsOld: true },
   );
   const made = file.data;
@@ -25,9 +24,10 @@ export function useFile(address: string): Loaded<string> {
   return file;
 }
 
-/** Download a file under a name. Throws ApiError. */
-export async function download(address: string, name: string): Promise<void> {
-  saveFile(name, await loadFile(address));
+/** Download a file under a name, made of a body in JSON if there is one. Throws ApiError. */
+export async function download(address: string, name: string, body?: string): Promise<void> {
+  const headers = { "Content-Type": "application/json" };
+  saveFile(name, await loadFile(address, body ? { method: "POST", headers, body } : {}));
 }
 
 /** Have the browser save a file. */
@@ -40,7 +40,6 @@ export function saveFile(name: string, content: Blob): void {
   setTimeout(() => URL.revokeObjectURL(made), 60_000);
 }
 
-async function loadFile(address: string, signal?: AbortSignal): Promise<Blob> {
-  const response = await send(new Request(address, signal ? { signal } : {}));
-  return response.blob();
+async function loadFile(address: string, asked: RequestInit): Promise<Blob> {
+  return (await send(new Request(address, asked))).blob();
 }

@@ -15,6 +15,7 @@ export function Drop() {
   const isOver = useDrop();
   const now = underway.value;
   const error = sendingError.value;
+  const label = t("Uploading {n} {n:file|files}", { n: now?.files ?? 0 });
   return (
     <>
       {isOver && (
@@ -24,19 +25,12 @@ export function Drop() {
         </div>
       )}
       {now && (
-        <section
-          class="card raised stack tight sending"
-          aria-label={t("Uploading {n} {n:file|files}", { n: now.files })}
-        >
+        <section class="card raised stack tight sending" aria-label={label}>
           <div class="row between">
-            <span>{t("Uploading {n} {n:file|files}", { n: now.files })}</span>
+            <span>{label}</span>
             <Button label={t("Cancel")} kind="quiet" onClick={now.stop} />
           </div>
-          <Progress
-            done={now.sent}
-            total={now.bytes}
-            label={t("Uploading {n} {n:file|files}", { n: now.files })}
-          />
+          <Progress done={now.sent} total={now.bytes} label={label} />
           <span class="small muted number">
             {isAway.value
               ? t("The server is away. Trying again…")

@@ -4,10 +4,8 @@ import { Dialog } from "../Dialog";
 
 /** All keys that work on this page. */
 export function Help({ onClose }: { onClose: () => void }) {
-  const listed = new Map<string, string[]>();
-  for (const { keys, label } of shortcuts.value) {
-    if (label) listed.set(label, [...(listed.get(label) ?? []), keys]);
-  }
+  const listed = Map.groupBy(shortcuts.value, ({ label = "" }) => label);
+  listed.delete("");
   return (
     <Dialog title={t("Keyboard shortcuts")} onClose={onClose} class="narrow">
       <dl class="ruled">
@@ -15,7 +13,7 @@ export function Help({ onClose }: { onClose: () => void }) {
           <div key={label} class="row between">
             <dt>{label}</dt>
             <dd>
-              {shorten(keys).map((written) => (
+              {shorten(keys.map((each) => each.keys)).map((written) => (
                 <Keys key={written} written={written} />
               ))}
             </dd>

@@ -4,7 +4,7 @@ import { accessKey, isLocked, needsKey, useKey } from "../../state/access";
 import { set } from "../../state/set";
 import { Button } from "../Button";
 import { Dialog } from "../Dialog";
-import { Check, TextField } from "../Fields";
+import { Check, Form, TextField } from "../Fields";
 
 /** Asks for the key of a server that wants one. */
 export function KeyDialog() {
@@ -12,13 +12,7 @@ export function KeyDialog() {
   const [stays, setStays] = useState(false);
   return (
     <Dialog title={t("Access key required")} onClose={() => set(needsKey, false)} class="narrow">
-      <form
-        class="stack"
-        onSubmit={(event) => {
-          event.preventDefault();
-          useKey(key.trim(), { stay: stays });
-        }}
-      >
+      <Form class="stack" onSend={() => useKey(key.trim(), { stay: stays })}>
         <p>
           {accessKey.value && isLocked.value
             ? t("Unknown key. It may have been removed.")
@@ -40,7 +34,7 @@ export function KeyDialog() {
         <div class="row end">
           <Button label={t("Use this key")} kind="main" type="submit" disabled={!key.trim()} />
         </div>
-      </form>
+      </Form>
     </Dialog>
   );
 }

@@ -8,7 +8,7 @@ export function Notices() {
     <>
       <div class="notices" role="status" aria-live="polite">
         {notices.value.map((notice) => (
-          <div key={notice.id} class={`row top raised notice ${notice.tone}`}>
+          <div key={notice.id} class={`row raised notice ${notice.tone}`}>
             <span>{notice.text}</span>
             <IconButton icon="close" label={t("Close")} onClick={() => dismiss(notice.id)} />
           </div>

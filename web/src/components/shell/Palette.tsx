@@ -1,6 +1,5 @@
 import { useMemo, useState } from "preact/hooks";
 import { t } from "../../i18n";
-import { call } from "../../state/calls";
 import { useLoaded } from "../../state/loading";
 import { addressOf, go, linkTo, MAIN_PAGES, PAGE_TITLES, workspace } from "../../state/location";
 import { language, theme } from "../../state/preferences";
@@ -8,13 +7,12 @@ import { set } from "../../state/set";
 import { workspaces } from "../../state/workspaces";
 import { Combobox, type Option } from "../Combobox";
 import { Dialog } from "../Dialog";
+import { findDocuments, findEntities, usePaused } from "../find";
 
 interface Command extends Option {
   run: () => void;
 }
 
-const MOST_FOUND = 6;
-const PAUSE_MS = 150;
 const NONE: Command[] = [];
 
 interface PaletteProps {
@@ -94,33 +92,27 @@ function listCommands(openHelp: () => void, openSettings: () => void): Command[]
 /** Return the documents and entities that a text may mean. */
 function useFound(text: string): Command[] {
   const here = workspace.value;
+  const sought = usePaused(text);
+  const isSought = text.length > 1 && sought.length > 1;
   const found = useLoaded(
-    text.length > 1 && here ? `${here}\n${text}` : "",
+    isSought && here ? `${here}\n${sought}` : "",
     async (signal) => {
-      await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
-      const asked = { query: { name: text, limit: MOST_FOUND }, signal };
-      const [{ documents }, { entities }] = await Promise.all([
-        call("get", "/documents", { ...asked, query: { ...asked.query, state: "ready" } }),
-        call("get", "/entities", asked),
+      const [documents, entities] = await Promise.all([
+        findDocuments(sought, signal),
+        findEntities(sought, signal),
       ]);
       return [
-        ...documents.map(({ id, title, uri }): Command => {
-          const run = () => go(linkTo("documents", { doc: id }));
-          return {
-            id: `document-${id}`,
-            label: title || uri,
-            note: t("Document"),
-            icon: "documents",
-            run,
-          };
+        ...documents.map((found): Command => {
+          const run = () => go(linkTo("documents", { doc: found.id }));
+          return { ...found, note: t("Document"), icon: "documents", run };
         }),
-        ...entities.map(({ id, name, type }): Command => {
-          const run = () => go(linkTo("graph", { focus: id }));
-          return { id: `entity-${id}`, label: name, note: type, icon: "graph", run };
+        ...entities.map((found): Command => {
+          const run = () => go(linkTo("graph", { focus: found.id }));
+          return { ...found, icon: "graph", run };
         }),
       ];
     },
     { keepsOld: true },
   );
-  return text.length > 1 ? (found.data ?? NONE) : NONE;
+  return isSought ? (found.data ?? NONE) : NONE;
 }

@@ -1,6 +1,6 @@
 import { t } from "../../i18n";
 import { accessKey, needsKey, useKey } from "../../state/access";
-import { announce } from "../../state/announcements";
+import { copyText } from "../../state/announcements";
 import { workspace } from "../../state/location";
 import {
   type Language,
@@ -16,7 +16,6 @@ import { Check, Choice } from "../Fields";
 
 const THEME_NAMES = { system: "System", light: "Light", dark: "Dark" } as const;
 
-const THEMES: readonly Theme[] = ["system", "light", "dark"];
 const LANGUAGES: Record<Language, string> = {
   en: "English",
   zh: "简体中文",
@@ -31,7 +30,7 @@ export function Settings({ onClose, openHelp }: { onClose: () => void; openHelp:
         <div class="row wrap top">
           <Choice
             legend={t("Theme")}
-            options={THEMES}
+            options={Object.keys(THEME_NAMES) as Theme[]}
             say={(option) => t(THEME_NAMES[option])}
             chosen={theme.value}
             onChange={(option) => set(theme, option)}
@@ -121,6 +120,5 @@ function Program() {
 }
 
 function Copy({ text }: { text: string }) {
-  const copy = () => navigator.clipboard.writeText(text).then(() => announce(t("Copied.")));
-  return <IconButton icon="copy" label={t("Copy")} onClick={copy} />;
+  return <IconButton icon="copy" label={t("Copy")} onClick={() => copyText(text)} />;
 }

@@ -22,7 +22,6 @@ export function Switcher() {
       <Menu
         label={t("Switch workspace")}
         icon="down"
-        side="right"
         content={(close) => <MenuList close={close} items={listItems()} />}
       />
     </div>

@@ -54,7 +54,6 @@ export function Advanced({ choice, hasModel, onChange, onClose }: AdvancedProps)
       )}
       <Table
         label={t("Advanced")}
-        class="ways"
         items={[...new Set([...USUAL, ...summaries.keys(), ...AGENTS])]}
         keyOf={(name) => name}
         columns={[
@@ -80,6 +79,7 @@ export function Advanced({ choice, hasModel, onChange, onClose }: AdvancedProps)
           },
           {
             head: t("Compare"),
+            class: "number",
             cell: (name) =>
               summaries.has(name) && (
                 <input

@@ -5,7 +5,7 @@ import { Icon } from "../../components/Icon";
 import { SourcePlace } from "../../components/SourceCard";
 import { type Texts, t, textOf } from "../../i18n";
 import { say } from "../../i18n/say";
-import { announce } from "../../state/announcements";
+import { copyText } from "../../state/announcements";
 import { AnswerText, type Marks } from "./AnswerText";
 import { Chip, FactChip } from "./Chip";
 import { factMark } from "./facts";
@@ -80,13 +80,13 @@ export function AnswerCard({ run, label, open, onOpen, onAgain }: AnswerCardProp
           </p>
         ))}
         {(answer || state === "stopped") && (
-          <div class="row wrap answer-actions">
+          <div class="row wrap">
             {answer && text && (
               <Button
                 label={t("Copy with sources")}
                 kind="quiet"
                 icon="copy"
-                onClick={() => copy(answer)}
+                onClick={() => copyText(writeAnswer(answer))}
               />
             )}
             {answer ? (
@@ -129,7 +129,7 @@ function VerdictLine({ verdict }: { verdict: Verdict }) {
 function Stages({ stages }: { stages: readonly Stage[] }) {
   const last = stages.at(-1);
   return (
-    <ol class="stages row wrap small" aria-live="polite">
+    <ol class="stages row wrap small muted" aria-live="polite">
       <li class={last ? "state finished" : "state running"}>{t("Searching")}</li>
       {stages.map((stage, index) => (
         <li key={index} class={stage === last ? "state running" : "state finished"}>
@@ -176,12 +176,12 @@ function Absent({ answer, run }: { answer: Answer; run: Run }) {
         </>
       )}
       {nearest && (
-        <section class="nearest stack" aria-label={t("This may be it")}>
+        <section class="quoted stack" aria-label={t("This may be it")}>
           <p class="small muted">{t("This may be it")}</p>
-          <a class="source-title" {...linkOf(hit ?? nearest)}>
+          <a class="name" {...linkOf(hit ?? nearest)}>
             {nearest.title || nearest.document}
           </a>
-          <SourcePlace title={nearest.title} section={nearest.section} page={nearest.page} />
+          <SourcePlace of={nearest} />
           <AnswerText text={hit?.text ?? nearest.quote} isQuoted />
         </section>
       )}
@@ -212,10 +212,4 @@ function writeCell(cell: unknown): string {
   if (cell === null || cell === undefined) return "–";
   const text = typeof cell === "object" ? JSON.stringify(cell) : String(cell);
   return text.replace(/\s+/g, " ").replace(/[\\`*_[\]<>|~]/g, "\\$&");
-}
-
-/** Put an answer on the clipboard, with its sources. */
-async function copy(answer: Answer): Promise<void> {
-  await navigator.clipboard.writeText(writeAnswer(answer));
-  announce(t("Copied."));
 }

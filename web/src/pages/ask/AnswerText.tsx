@@ -56,28 +56,23 @@ function Parts({ tokens, endsBlock = false }: PartsProps) {
 }
 
 /** What a token of Markdown is shown as, where that is no more than an element around its parts. */
-const ELEMENTS = ["strong", "em", "del", "blockquote"];
+const ELEMENTS: Readonly<Record<string, string>> = {
+  ...{ strong: "strong", em: "em", del: "del", blockquote: "blockquote" },
+  ...{ paragraph: "p", br: "br", hr: "hr" },
+};
 
 function Part({ token, isLast }: { token: Token; isLast: boolean }) {
   const { type, raw } = token;
   const { text = raw, tokens = [] } = token as Partial<Tokens.Text>;
   const endsBlock = type === "paragraph" || type === "text";
   const within = tokens.length > 0 && <Parts tokens={tokens} endsBlock={endsBlock} />;
-  if (ELEMENTS.includes(type)) {
-    const Element = type as "strong";
-    return <Element>{within}</Element>;
-  }
+  const Element = ELEMENTS[type] as "p" | undefined;
+  if (Element) return <Element>{within}</Element>;
   switch (type) {
     case "space":
       return null;
-    case "br":
-      return <br />;
-    case "hr":
-      return <hr />;
     case "heading":
-      return <p class="answer-heading">{within}</p>;
-    case "paragraph":
-      return <p>{within}</p>;
+      return <p class="text-heading">{within}</p>;
     case "code":
       return <TextCode>{text}</TextCode>;
     case "codespan":

@@ -2,6 +2,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { isWaiting } from "../../api/client";
 import { IconButton } from "../../components/Button";
 import { tellError } from "../../components/ErrorState";
+import { Tabs } from "../../components/Fields";
 import { quote } from "../../components/filters/conditions";
 import { Icon } from "../../components/Icon";
 import { PageHead } from "../../components/PageHead";
@@ -11,9 +12,9 @@ import { announce } from "../../state/announcements";
 import { useCall } from "../../state/calls";
 import { renewal } from "../../state/connection";
 import { settled } from "../../state/jobs";
-import { asked, go, linkTo, setQuery, workspace } from "../../state/location";
+import { asked, go, instead, linkTo, setQuery, workspace } from "../../state/location";
 import { keepInTab, recallInTab } from "../../state/preferences";
-import { sourceFilter } from "../../state/sources";
+import { chosenSources } from "../../state/sources";
 import { SourcesPanel } from "../library/SourcesPanel";
 import {
   type Choice,
@@ -33,10 +34,8 @@ import { MemoryPanel } from "./Memory";
 import { QuestionBox } from "./QuestionBox";
 import { removed, useRemoved } from "./removed";
 import type { Question } from "./runs";
-import { opensBeside } from "./Sources";
 import { TurnView } from "./TurnView";
-import { openThread, shownThreads, Thread } from "./threads";
-import { writeThread } from "./writing";
+import { exportThread, openThread, shownThreads, Thread } from "./threads";
 
 /** The address of a new thread. */
 const NEW = "new";
@@ -60,7 +59,7 @@ export default function AskPage() {
     }
     const open = thread ?? new Thread(here);
     shownThreads.set(here, open);
-    const uris = sourceFilter.peek()?.uri.map(quote) ?? [];
+    const uris = [...chosenSources.peek().values()].map(quote);
     const only = uris.length > 0 ? `uri in (${uris.join(", ")})` : "";
     open.ask(questionOf(here, question, how, only));
     showThread(open, how);
@@ -74,28 +73,25 @@ export default function AskPage() {
   const kinds = `${place ? "reading" : ""} ${hasTurns ? "has-turns" : ""}`;
   return (
     <div class={`ask ${kinds}`} data-view={view}>
-      <nav class="ask-tabs" aria-label={t("Parts of the workspace")}>
-        {(["thread", "sources"] as const).map((name) => (
-          <button
-            key={name}
-            type="button"
-            aria-current={view === name ? "true" : undefined}
-            onClick={() => setView(name)}
-          >
-            {name === "thread" ? t("Thread") : t("Sources")}
-          </button>
-        ))}
-        <a href={linkTo("graph")}>{t("Graph")}</a>
-      </nav>
-      <div class="ask-sources">
-        <SourcesPanel
-          workspace={here}
-          model={known?.model}
-          onOpen={(event, document) =>
-            opensBeside(event, () => openPlace({ document, start: 0, end: 0 }))
-          }
-        />
-      </div>
+      <Tabs
+        class="narrow-only"
+        label={t("Parts of the workspace")}
+        options={["thread", "sources"]}
+        say={(name) => (name === "thread" ? t("Thread") : t("Sources"))}
+        chosen={view}
+        onChoose={setView}
+      >
+        <a class="row center" href={linkTo("graph")}>
+          {t("Graph")}
+        </a>
+      </Tabs>
+      <SourcesPanel
+        workspace={here}
+        model={known?.model}
+        onOpen={(event, document) =>
+          instead(event, () => openPlace({ document, start: 0, end: 0 }))
+        }
+      />
       <div class="ask-thread">
         <PageHead
           title={t("Workspace")}
@@ -106,16 +102,12 @@ export default function AskPage() {
                 <span>{t("New thread")}</span>
               </a>
               <History />
-              {runs.some(({ answer }) => answer.value) && (
-                <a
-                  class="icon-button"
-                  download="thread.md"
-                  href={`data:text/markdown;charset=utf-8,${encodeURIComponent(writeThread(runs))}`}
-                  aria-label={t("Export as Markdown")}
-                  title={t("Export as Markdown")}
-                >
-                  <Icon name="download" />
-                </a>
+              {thread && runs.some(({ answer }) => answer.value) && (
+                <IconButton
+                  icon="download"
+                  label={t("Export as Markdown")}
+                  onClick={() => exportThread(thread)}
+                />
               )}
             </>
           }
@@ -143,7 +135,7 @@ export default function AskPage() {
           }}
         />
       </div>
-      <div class="ask-side">
+      <div class={place ? "reader-side" : "ask-side stack loose beside"}>
         {place ? (
           <Reader
             {...place}

@@ -34,7 +34,7 @@ function Mark({ mark, label, class: kind = "", pressed, onPress, children }: Mar
   };
   const hide = () => setPlace(null);
   return (
-    <span class="chip-place">
+    <span class="nowrap">
       {"\u2060" /* A mark stays with the word before it. */}
       <button
         ref={button}
@@ -65,7 +65,7 @@ function Mark({ mark, label, class: kind = "", pressed, onPress, children }: Mar
         <span
           id={id}
           role="tooltip"
-          class={place.above ? "chip-card above" : "chip-card"}
+          class={`raised chip-card ${place.above ? "above" : ""}`}
           style={{ left: `${place.left}px`, top: `${place.top}px`, width: `${CARD_WIDTH}px` }}
         >
           {children}
@@ -98,7 +98,7 @@ export function Chip({ citation, isOpen, onOpen }: ChipProps) {
     >
       <strong class="clip">{name}</strong>
       {isRemoved && <span class="small warn-text">{t("This document was removed")}</span>}
-      <SourcePlace title={citation.title} section={citation.section} page={citation.page} />
+      <SourcePlace of={citation} />
       <span class="serif clamp">{plainText(citation.quote)}</span>
     </Mark>
   );

@@ -25,7 +25,7 @@ export function Compare({ question, retrievers }: CompareProps) {
   return (
     <div class="stack loose">
       <h2 class="turn-question">{question.text}</h2>
-      <div class="compare">
+      <div class="grid">
         {runs.map((run, index) => (
           <div key={run.question.retriever} class="stack tight">
             <h3>{sayRetriever(run.question.retriever)}</h3>
@@ -33,7 +33,10 @@ export function Compare({ question, retrievers }: CompareProps) {
               run={run}
               label={t("Answer: {name}", { name: sayRetriever(run.question.retriever) })}
               open={0}
-              onOpen={(number) => openCited(run, number)}
+              onOpen={(number) => {
+                const cited = run.answer.peek()?.citations.find((each) => each.number === number);
+                if (cited) openPlace(placeOf(cited));
+              }}
               onAgain={() => setRuns(runs.with(index, begin(run.question)))}
             />
           </div>
@@ -49,9 +52,4 @@ function begin(question: Question): Run {
   const run = new Run(question);
   void run.start({ turns: [], isSent: false });
   return run;
-}
-
-function openCited(run: Run, number: number): void {
-  const citation = run.answer.peek()?.citations.find((known) => known.number === number);
-  if (citation) openPlace(placeOf(citation));
 }

@@ -3,9 +3,8 @@ import { Button } from "../../components/Button";
 import { Empty } from "../../components/Empty";
 import { t } from "../../i18n";
 import { useCall } from "../../state/calls";
-import { isReading } from "../../state/jobs";
+import { isReading, unread } from "../../state/jobs";
 import { go, linkTo } from "../../state/location";
-import { useUnread } from "../library/listing";
 import { openPlace, type Passage, placeOf } from "./address";
 import { Offers } from "./Offers";
 import { sayReady } from "./words";
@@ -22,13 +21,12 @@ interface GuideProps {
 export function Guide({ details, onAsk }: GuideProps) {
   const isEmpty = details?.documents === 0;
   const loaded = useCall("get", "/guide", details && !isEmpty ? {} : null);
-  const unread = useUnread();
   if (isEmpty && isReading.value) return <Empty icon="ask" title={sayReady()} />;
   if (isEmpty)
     return (
       <Empty
         icon="ask"
-        title={sayMissing(unread, details.failed)}
+        title={sayMissing(details.failed)}
         actions={
           <Button
             label={t("Go to the library")}
@@ -37,7 +35,7 @@ export function Guide({ details, onAsk }: GuideProps) {
           />
         }
       >
-        {unread + details.failed === 0 && (
+        {unread.value + details.failed === 0 && (
           <p>{t("Add files in the library. You can ask as soon as the first ones are indexed.")}</p>
         )}
       </Empty>
@@ -68,8 +66,9 @@ export function Guide({ details, onAsk }: GuideProps) {
 }
 
 /** Return why there is nothing to ask about. */
-function sayMissing(unread: number, failed: number): string {
-  if (unread > 0) return t("{n} {n:file has|files have} not been read yet.", { n: unread });
+function sayMissing(failed: number): string {
+  const n = unread.value;
+  if (n > 0) return t("{n} {n:file has|files have} not been read yet.", { n });
   return failed > 0
     ? t("{n} {n:file needs|files need} attention", { n: failed })
     : t("No documents yet");

@@ -27,7 +27,7 @@ function Threads({ onOpen }: { onOpen: () => void }) {
     if (!id || id === asked("thread")) go(linkTo("ask", { thread: "new" }), { replace: true });
   };
   return (
-    <div class="history stack tight">
+    <div class="history menu-body stack tight">
       <div class="row between">
         <h2>{t("History")}</h2>
         {threads.length > 0 && (

@@ -19,7 +19,7 @@ export function How({ run }: { run: Run }) {
   return (
     <details class="how small" onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary class="muted">
-        <span>{t("How it was found")}</span> &emsp;{" "}
+        <span class="nowrap">{t("How it was found")}</span> &emsp;{" "}
         <span class="faint">{sayCost(answer, run)}</span>
       </summary>
       {isOpen && <Found answer={answer} run={run} />}

@@ -1,6 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 import { Button, IconButton } from "../../components/Button";
-import { Confirm } from "../../components/Dialog";
+import { AskingButton } from "../../components/Dialog";
 import { t } from "../../i18n";
 import { say } from "../../i18n/say";
 import { announce } from "../../state/announcements";
@@ -30,7 +30,7 @@ export function Heard({ run }: { run: Run }) {
   return (
     <>
       {told && (
-        <section class="card heard stack" aria-label={t("Statement")}>
+        <section class="card stack" aria-label={t("Statement")}>
           {told.learned.length > 0 && <p>{t("Remembered.")}</p>}
           <Facts facts={told.learned} ended={told.ended} />
           {told.note && <p class="small muted">{say(told.note)}</p>}
@@ -51,11 +51,11 @@ function OfferCard({ here, offer }: { here: string; offer: Offer }) {
   };
   if (state === "refused") return null;
   return (
-    <section class="card heard stack" aria-label={t("Remember this?")}>
+    <section class="card stack" aria-label={t("Remember this?")}>
       <p>{state === "open" ? t("Remember this?") : t("Remembered.")}</p>
       <Facts facts={offer.facts} ended={offer.ended} />
       {state === "open" && (
-        <span class="row">
+        <span class="row fold">
           <Button label={t("Remember")} kind="main" onClick={() => settle(true)} />
           <Button label={t("Not now")} kind="quiet" onClick={() => settle(false)} />
         </span>
@@ -83,7 +83,7 @@ function Facts({ facts, ended }: { facts: readonly Fact[]; ended: readonly Fact[
 
 function Times({ fact }: { fact: Fact }) {
   const shown = factTimes(fact);
-  return shown ? <span class="small faint fact-times">{shown}</span> : null;
+  return shown ? <span class="small faint">{shown}</span> : null;
 }
 
 /** The remembered facts that an answer cites. */
@@ -105,7 +105,6 @@ export function CitedFacts({ facts }: { facts: readonly StatedFact[] }) {
 
 /** All facts of the key; one that may write can forget each, or all. */
 export function MemoryPanel() {
-  const [isAsking, setAsking] = useState(false);
   const loaded = useCall("get", "/memory", {}, { turn: memoryTurn.value });
   const { facts, total } = loaded.data ?? { facts: [], total: 0 };
   if (facts.length === 0) return null;
@@ -114,7 +113,19 @@ export function MemoryPanel() {
       <div class="row between">
         <h2 id="memory-title">{t("Remembered facts")}</h2>
         {mayWrite.value && (
-          <Button label={t("Forget all")} kind="quiet" onClick={() => setAsking(true)} />
+          <AskingButton
+            label={t("Forget all")}
+            kind="quiet"
+            title={t("Forget all facts?")}
+            onConfirm={() => forgetAll(workspace.value)}
+          >
+            <p>
+              {t(
+                "This deletes {n} {n:fact|facts} of your key in this workspace, and the answers in your threads that cite facts. This cannot be undone.",
+                { n: total },
+              )}
+            </p>
+          </AskingButton>
         )}
       </div>
       <p class="small faint">
@@ -138,21 +149,6 @@ export function MemoryPanel() {
           </li>
         ))}
       </ul>
-      {isAsking && (
-        <Confirm
-          title={t("Forget all facts?")}
-          action={t("Forget all")}
-          onClose={() => setAsking(false)}
-          onConfirm={() => forgetAll(workspace.value)}
-        >
-          <p>
-            {t(
-              "This deletes {n} {n:fact|facts} of your key in this workspace, and the answers in your threads that cite facts. This cannot be undone.",
-              { n: total },
-            )}
-          </p>
-        </Confirm>
-      )}
     </section>
   );
 }

@@ -36,7 +36,6 @@ export function PassageTable({ runs }: { runs: readonly Run[] }) {
   return (
     <Table
       label={isOne ? t("Passages found") : t("Passages by rank of each retriever")}
-      class="passages"
       items={rows}
       keyOf={({ hit }) => hit.chunk_id}
       isChosen={({ found }) => !isOne && found.every(Boolean)}

@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Shapes } from "../../api/client";
 import { Button } from "../../components/Button";
+import { Form } from "../../components/Fields";
 import { useFilter } from "../../components/filters/FilterForm";
 import { useMeasured } from "../../components/measure";
 import { optionsOf, Select } from "../../components/Select";
@@ -47,13 +48,7 @@ export function QuestionBox(props: QuestionBoxProps) {
   };
   return (
     <>
-      <form
-        class="question-box"
-        onSubmit={(event) => {
-          event.preventDefault();
-          send();
-        }}
-      >
+      <Form class="card question-box" onSend={send}>
         <textarea
           ref={field}
           id="question"
@@ -71,7 +66,7 @@ export function QuestionBox(props: QuestionBoxProps) {
           }}
         />
         {isFollowUp && (
-          <button type="button" class="skip-back" onClick={focusAnswer}>
+          <button type="button" class="only-spoken" onClick={focusAnswer}>
             {t("To the answer (Esc)")}
           </button>
         )}
@@ -116,7 +111,7 @@ export function QuestionBox(props: QuestionBoxProps) {
           )}
         </div>
         {filterForm}
-      </form>
+      </Form>
       {isAdvanced && (
         <Advanced
           choice={way}

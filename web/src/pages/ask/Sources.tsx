@@ -1,6 +1,6 @@
 import { SourceCard } from "../../components/SourceCard";
 import { t } from "../../i18n";
-import { linkTo } from "../../state/location";
+import { instead, linkTo } from "../../state/location";
 import { openPlace, placeOf } from "./address";
 import { removed } from "./removed";
 import type { Citation, Hit, Run } from "./runs";
@@ -10,15 +10,8 @@ export function linkOf(passage: Citation | Hit, open = () => openPlace(placeOf(p
   const { document: doc, start, end } = placeOf(passage);
   return {
     href: linkTo("documents", { doc, start, end }),
-    onClick: (event: MouseEvent) => opensBeside(event, open),
+    onClick: (event: MouseEvent) => instead(event, open),
   };
-}
-
-/** Open beside the thread; a click with a key that browsers know opens a tab, as ever. */
-export function opensBeside(event: MouseEvent, then: () => void): void {
-  if (event.metaKey || event.ctrlKey || event.shiftKey || event.button !== 0) return;
-  event.preventDefault();
-  then();
 }
 
 interface SourcesProps {
@@ -54,17 +47,10 @@ export function Sources({ run, open, onOpen }: SourcesProps) {
   return (
     <section class="stack tight" aria-label={title}>
       <h3 class="small muted">{title}</h3>
-      <ol class="source-grid">
+      <ol class="grid">
         {shown.map(({ source, onClick, ...card }) => (
           <li key={card.number}>
-            <SourceCard
-              {...card}
-              title={source.title || source.document}
-              section={source.section}
-              page={source.page}
-              textStart={source.span[0] ?? 0}
-              onOpen={onClick}
-            >
+            <SourceCard {...card} of={source} onOpen={onClick}>
               {removed.value.has(source.document) && (
                 <p class="small warn-text">{t("This document was removed")}</p>
               )}

@@ -1,5 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 import { Button } from "../../components/Button";
+import { Form } from "../../components/Fields";
 import { t } from "../../i18n";
 import { useCall } from "../../state/calls";
 import { isReading } from "../../state/jobs";
@@ -89,13 +90,7 @@ function Understood({ run, isFollowUp, onAsk }: UnderstoodProps) {
   const { only, edited } = run.question;
   if (draft !== null)
     return (
-      <form
-        class="row wrap"
-        onSubmit={(event) => {
-          event.preventDefault();
-          if (draft.trim()) onAsk(draft.trim());
-        }}
-      >
+      <Form class="row wrap" onSend={() => draft.trim() && onAsk(draft.trim())}>
         <input
           type="text"
           class="grow"
@@ -106,13 +101,13 @@ function Understood({ run, isFollowUp, onAsk }: UnderstoodProps) {
         />
         <Button label={t("Ask")} type="submit" />
         <Button label={t("Cancel")} kind="quiet" onClick={() => setDraft(null)} />
-      </form>
+      </Form>
     );
   const isSame = understood.trim() === run.question.text.trim();
   const isShown = understood && !isSame && (isFollowUp || edited);
   if (!isShown && !only) return null;
   return (
-    <p class="row wrap small muted">
+    <p class="row wrap end small muted">
       {isShown && (
         <>
           <span>{t("Understood as: {question}", { question: understood })}</span>
@@ -139,7 +134,7 @@ function Partial({ onAgain }: { onAgain: () => void }) {
     if (waits && !reads) onAgain();
   }, [waits, reads]);
   return (
-    <p class="row wrap small muted">
+    <p class="row wrap end small muted">
       <span>{reads ? sayReady() : t("More files are ready now.")}</span>
       {waits ? (
         <span class="tag">{t("Will be asked again")}</span>

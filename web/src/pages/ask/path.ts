@@ -27,9 +27,8 @@ const NAME = /^(?!-).*\p{L}{2}/u;
 
 /** Return the hops that lead to a cited passage, and nothing else that was found on the way. */
 export function findPath(answer: Answer, evidence: Evidence) {
-  const numbers = new Map<string, number[]>();
-  for (const { chunk_id, number } of answer.citations)
-    numbers.set(chunk_id, [...(numbers.get(chunk_id) ?? []), number]);
+  const citationsOf = (passage: Pick<Hit, "chunk_id">) =>
+    answer.citations.filter(({ chunk_id }) => chunk_id === passage.chunk_id);
   const hits = new Map(evidence.hits.map((hit) => [hit.chunk_id, hit]));
   const nodes = new Map<string, PathNode>();
   const edges = new Map<string, PathEdge>();
@@ -45,12 +44,12 @@ export function findPath(answer: Answer, evidence: Evidence) {
   const addThing = (id: string, label: string) =>
     addNode({ id, label, kind: "thing", place: null });
   const addPassage = (hit: Hit) => {
-    const cited = numbers.get(hit.chunk_id);
-    const marks = cited?.map((number) => `[${number}] `).join("") ?? "";
+    const cited = citationsOf(hit);
+    const marks = cited.map(({ number }) => `[${number}] `).join("");
     return addNode({
       id: `passage ${hit.chunk_id}`,
       label: marks + (hit.title || hit.document),
-      kind: cited ? "cited" : "passage",
+      kind: cited.length ? "cited" : "passage",
       place: placeOf(hit),
     });
   };
@@ -60,7 +59,7 @@ export function findPath(answer: Answer, evidence: Evidence) {
       addEdge(id, addPassage(hit));
     }
   };
-  for (const hit of evidence.hits.filter(({ chunk_id }) => numbers.has(chunk_id))) {
+  for (const hit of evidence.hits.filter((each) => citationsOf(each).length)) {
     addSeeds(hit);
     for (const step of hit.path) {
       const from = hits.get(step.chunk_id);
@@ -74,7 +73,7 @@ export function findPath(answer: Answer, evidence: Evidence) {
   }
   for (const hop of evidence.paths.flatMap(({ hops }) => hops)) {
     const hit = hits.get(hop.chunk_id);
-    if (!hit || !numbers.has(hop.chunk_id)) continue;
+    if (!hit || !citationsOf(hit).length) continue;
     const source = addThing(hop.source, hop.source_name);
     const target = addThing(hop.target, hop.target_name);
     const [from, to] = hop.forward ? [source, target] : [target, source];

@@ -1,7 +1,7 @@
 /** Questions under way and answered: each a run. */
 
 import { type Signal, signal } from "@preact/signals";
-import { ApiError, isAborted, type Shapes } from "../../api/client";
+import { ApiError, asError, isAborted, type Shapes } from "../../api/client";
 import { type ServerEvent, streamEvents } from "../../api/events";
 
 export type Answer = Shapes["AnswerShape"];
@@ -186,7 +186,7 @@ export class Run {
   }
 
   private fail(error: unknown): void {
-    this.error.value = error instanceof Error ? error : new Error(String(error));
+    this.error.value = asError(error);
     this.end("failed");
   }
 }

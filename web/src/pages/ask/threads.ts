@@ -3,10 +3,21 @@
 import { type Signal, signal } from "@preact/signals";
 import { ApiError, type Shapes } from "../../api/client";
 import { tellError } from "../../components/ErrorState";
+import { addressOfFile, download } from "../../components/reader/files";
+import { t } from "../../i18n";
 import { announce } from "../../state/announcements";
 import { call } from "../../state/calls";
 import { isReading } from "../../state/jobs";
-import { type Answer, type Evidence, PLAIN, type Question, Run, type Turn } from "./runs";
+import {
+  type Answer,
+  type Evidence,
+  PLAIN,
+  type Question,
+  Run,
+  type Turn,
+  verdictOf,
+} from "./runs";
+import { VERDICTS } from "./words";
 
 /** What an answer of a thread has beside what the server said: how it was asked, and what was found. */
 interface Kept extends Partial<Omit<Question, "workspace" | "text">> {
@@ -98,6 +109,24 @@ export class Thread {
     }
     threadsTurn.value += 1;
   }
+}
+
+/** Have the browser save a thread as Markdown, which the server writes. Throws ApiError. */
+export async function exportThread({ workspace, title, runs }: Thread): Promise<void> {
+  const turns = runs.peek().map(({ question, understood, answer: { value: answer } }) => {
+    const isOther = understood && understood !== question.text;
+    const below = [
+      isOther && t("Understood as: {question}", { question: understood }),
+      answer && t(VERDICTS[verdictOf(answer)]),
+    ];
+    return {
+      question: question.text.slice(0, TURN_CHARACTERS),
+      understood: below.filter(Boolean).join(" · ").slice(0, TURN_CHARACTERS),
+      answer: { ...answer },
+    };
+  });
+  const body = JSON.stringify({ title: title.slice(0, TITLE_CHARACTERS), turns });
+  await download(addressOfFile([workspace, "threads.md"]), "thread.md", body);
 }
 
 /** Return what a question may refer to: the last turns, the newest last. */

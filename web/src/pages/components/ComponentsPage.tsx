@@ -3,17 +3,17 @@ import { useState } from "preact/hooks";
 import { ApiError } from "../../api/client";
 import { Button, IconButton } from "../../components/Button";
 import { Combobox } from "../../components/Combobox";
-import { Confirm, Dialog } from "../../components/Dialog";
+import { AskingButton, Dialog } from "../../components/Dialog";
 import { Empty } from "../../components/Empty";
 import { ErrorState } from "../../components/ErrorState";
-import { Check, Choice, SearchField, TextField } from "../../components/Fields";
+import { Check, Choice, SearchField, Tabs, TextField } from "../../components/Fields";
 import { SmallGraph } from "../../components/graph/SmallGraph";
 import { ICONS, Icon, type IconName } from "../../components/Icon";
 import { Menu, MenuList } from "../../components/Menu";
 import { PageHead } from "../../components/PageHead";
 import { Progress, Skeleton } from "../../components/Progress";
 import { TextCode, TextTable } from "../../components/prose";
-import { More, Section } from "../../components/Section";
+import { Card, More, Section } from "../../components/Section";
 import { Field, optionsOf, Select } from "../../components/Select";
 import { SourceCard } from "../../components/SourceCard";
 import { Table } from "../../components/Table";
@@ -38,8 +38,8 @@ export default function ComponentsPage() {
   const [text, setText] = useState("");
   const [fruit, setFruit] = useState<(typeof FRUITS)[number]>("Apple");
   const [isOn, setOn] = useState(true);
-  const [opened, setOpened] = useState("");
-  const close = () => setOpened("");
+  const [view, setView] = useState("Map");
+  const [isOpen, setOpen] = useState(false);
   return (
     <>
       <PageHead title="Components" actions={<Button label="Action" kind="main" />}>
@@ -96,6 +96,13 @@ export default function ComponentsPage() {
             chosen={fruit}
             onChange={setFruit}
           />
+          <Tabs
+            label="Views"
+            options={["Map", "Rows"]}
+            say={(name) => name}
+            chosen={view}
+            onChoose={setView}
+          />
         </Part>
         <Part title="Menus and dialogs">
           <Menu
@@ -108,8 +115,15 @@ export default function ComponentsPage() {
               />
             )}
           />
-          <Button label="Dialog" onClick={() => setOpened("dialog")} />
-          <Button label="Confirm" onClick={() => setOpened("confirm")} />
+          <Button label="Dialog" onClick={() => setOpen(true)} />
+          <AskingButton
+            label="Confirm"
+            title="Remove it?"
+            action="Remove"
+            onConfirm={async () => undefined}
+          >
+            <p>This cannot be undone.</p>
+          </AskingButton>
           <div class="grow">
             <Combobox
               label="Combobox"
@@ -153,15 +167,18 @@ export default function ComponentsPage() {
           </div>
           <Section title="Section" note="2">
             <p class="muted">Below its title.</p>
-            <More onMore={() => undefined} />
+            <More of={[2, 9]} onMore={() => undefined} />
           </Section>
           <SourceCard
             number={1}
-            title="Fruits"
-            section="Trees > Pears"
-            page="4"
+            of={{
+              title: "Fruits",
+              document: "",
+              section: "Trees > Pears",
+              page: "4",
+              span: [0, 9],
+            }}
             text="Pears ripen off the tree. They are picked in autumn."
-            textStart={0}
             marks={[[0, 25]]}
             href="/ui/?components=1"
             isActive
@@ -174,15 +191,10 @@ export default function ComponentsPage() {
           />
         </Part>
       </div>
-      {opened === "dialog" && (
-        <Dialog title="Dialog" onClose={close}>
+      {isOpen && (
+        <Dialog title="Dialog" onClose={() => setOpen(false)}>
           <p>Its content.</p>
         </Dialog>
-      )}
-      {opened === "confirm" && (
-        <Confirm title="Remove it?" action="Remove" onClose={close} onConfirm={async () => close()}>
-          <p>This cannot be undone.</p>
-        </Confirm>
       )}
     </>
   );
@@ -196,9 +208,8 @@ interface PartProps {
 
 function Part({ title, class: order = "row wrap", children }: PartProps) {
   return (
-    <section class="card stack" aria-label={title}>
-      <h2>{title}</h2>
+    <Card class="stack" title={title}>
       <div class={order}>{children}</div>
-    </section>
+    </Card>
   );
 }

@@ -1,6 +1,5 @@
-import { useState } from "preact/hooks";
 import { Button } from "../../components/Button";
-import { Confirm } from "../../components/Dialog";
+import { AskingButton } from "../../components/Dialog";
 import { type Contents, type Details, nameOf } from "../../components/reader/document";
 import { count, t } from "../../i18n";
 import { announce } from "../../state/announcements";
@@ -9,6 +8,7 @@ import { addJob } from "../../state/jobs";
 import { useShortcuts } from "../../state/keys";
 import { go, linkTo, setQuery } from "../../state/location";
 import { mayWrite } from "../../state/workspaces";
+import { Fate } from "../library/fileActions";
 
 interface ActionsProps {
   details: Details;
@@ -18,7 +18,6 @@ interface ActionsProps {
 
 /** What can be done with a document. */
 export function Actions({ details, contents, isUnderlined }: ActionsProps) {
-  const [isLeaving, setLeaving] = useState(false);
   const underline = () => setQuery({ things: isUnderlined ? null : 1 }, { replace: true });
   useShortcuts([{ keys: "u", label: t("Highlight entities"), run: underline }]);
   return (
@@ -32,23 +31,15 @@ export function Actions({ details, contents, isUnderlined }: ActionsProps) {
       {mayWrite.value && (
         <>
           <Button label={t("Reindex")} icon="refresh" onClick={() => lookAgain(details.uri)} />
-          <Button
+          <AskingButton
             label={t("Remove")}
             icon="delete"
-            kind="danger"
-            onClick={() => setLeaving(true)}
-          />
+            title={t("Remove {name}?", { name: details.title || nameOf(details.uri) })}
+            onConfirm={() => remove(details.id)}
+          >
+            <Preview details={details} contents={contents} />
+          </AskingButton>
         </>
-      )}
-      {isLeaving && (
-        <Confirm
-          title={t("Remove {name}?", { name: details.title || nameOf(details.uri) })}
-          action={t("Remove")}
-          onClose={() => setLeaving(false)}
-          onConfirm={() => remove(details.id)}
-        >
-          <Preview details={details} contents={contents} />
-        </Confirm>
       )}
     </>
   );
@@ -62,7 +53,6 @@ function Preview({ details, contents }: { details: Details; contents: Contents |
   const gone = contents?.things.filter((thing) => thing.only_here) ?? [];
   const relations = contents?.relations.filter((relation) => relation.only_here) ?? [];
   const staying = (contents?.things.length ?? 0) - gone.length;
-  const isUpload = details.uri.startsWith("uploads/");
   return (
     <div class="stack tight">
       {contents && (
@@ -90,13 +80,7 @@ function Preview({ details, contents }: { details: Details; contents: Contents |
           })}
         </p>
       )}
-      <p class="muted">
-        {isUpload
-          ? t("The uploaded file is deleted.")
-          : t(
-              "The file itself is not deleted. If its folder is indexed again, the document returns.",
-            )}
-      </p>
+      <Fate isUpload={details.uri.startsWith("uploads/")} />
     </div>
   );
 }

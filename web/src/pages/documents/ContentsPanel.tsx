@@ -12,7 +12,7 @@ export function ContentsPanel({ read, contents }: { read: Read; contents: Loaded
   const { data } = contents;
   const passages = read.details.chunks.filter((chunk) => !chunk.is_parent);
   return (
-    <section class="contents stack" aria-labelledby="contents-title">
+    <section class="contents beside stack" aria-labelledby="contents-title">
       <h2 id="contents-title">{t("Extracted from this document")}</h2>
       <Pending of={contents} lines={5} />
       {data && !contents.error && (

@@ -100,7 +100,7 @@ function DocumentView({ id }: { id: string }) {
 
 function Back() {
   return (
-    <a class="back small" href={linkTo("library")}>
+    <a class="row small back" href={linkTo("library")}>
       <Icon name="left" size={14} />
       {t("All documents")}
     </a>

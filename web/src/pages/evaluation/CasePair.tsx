@@ -55,7 +55,7 @@ export function CasePair({ first, second, question }: CasePairProps) {
             </div>
           ))}
       </dl>
-      <div class="pair">
+      <div class="grid">
         <Result kind="a" label={t("First")} side={first} found={cases[0]} />
         <Result kind="b" label={t("Second")} side={second} found={cases[1]} />
       </div>
@@ -92,18 +92,17 @@ function Answer({ answer }: { answer: NonNullable<Measured["answer"]> }) {
       <h4 class="small muted">{answered ? t("Answer") : t("No answer")}</h4>
       {short && <strong class="break">{short}</strong>}
       <p class="break">{answered ? answer.answer : reason || answer.answer}</p>
-      <ol class="ranked stack tight small">
-        {(answered ? citations : []).map(
-          ({ number, title, document, document_id: doc, span: [start, end] }) => (
-            <li key={number} class="row">
-              <span class="number">[{number}]</span>
-              <a class="break" href={linkTo("documents", { doc, start, end })}>
-                {title || shortName(document)}
-              </a>
-            </li>
-          ),
-        )}
-      </ol>
+      <Places
+        of={(answered ? citations : []).map((cited) => {
+          const [start, end] = cited.span;
+          const href = linkTo("documents", { doc: cited.document_id, start, end });
+          return {
+            mark: `[${cited.number}]`,
+            name: cited.title || shortName(cited.document),
+            href,
+          };
+        })}
+      />
     </div>
   );
 }
@@ -113,22 +112,12 @@ function Ranked({ measured: { hits, gold_rank, confidence } }: { measured: Measu
     <div class="stack tight">
       <h4 class="small muted">{t("Passages found")}</h4>
       {hits.length === 0 && <p class="muted">{t("None.")}</p>}
-      <ol class="ranked stack tight small">
-        {hits.map(({ rank, document, document_id: doc, chunk_id: chunk, is_gold }) => (
-          <li key={rank} class={is_gold ? "row gold" : "row"}>
-            <span class="number faint">{rank}</span>
-            <a class="grow break" href={linkTo("documents", { doc, chunk })}>
-              {shortName(document)}
-            </a>
-            {is_gold && (
-              <span class="tag good">
-                <Icon name="check" size={12} />
-                {t("gold")}
-              </span>
-            )}
-          </li>
-        ))}
-      </ol>
+      <Places
+        of={hits.map(({ rank, document, document_id: doc, chunk_id: chunk, is_gold: isGold }) => {
+          const href = linkTo("documents", { doc, chunk });
+          return { mark: `${rank}`, name: shortName(document), href, isGold };
+        })}
+      />
       <p class="small faint">
         {gold_rank === null
           ? t("No gold document found")
@@ -137,6 +126,31 @@ function Ranked({ measured: { hits, gold_rank, confidence } }: { measured: Measu
         {t("confidence {share}", { share: percent(confidence) })}
       </p>
     </div>
+  );
+}
+
+interface PlacesProps {
+  of: readonly { mark: string; name: string; href: string; isGold?: boolean }[];
+}
+
+function Places({ of }: PlacesProps) {
+  return (
+    <ol class="stack tight small">
+      {of.map(({ mark, name, href, isGold }) => (
+        <li key={mark} class={isGold ? "row gold" : "row"}>
+          <span class="number faint">{mark}</span>
+          <a class="grow break" href={href}>
+            {name}
+          </a>
+          {isGold && (
+            <span class="tag good">
+              <Icon name="check" size={12} />
+              {t("gold")}
+            </span>
+          )}
+        </li>
+      ))}
+    </ol>
   );
 }
 

@@ -1,6 +1,7 @@
 import type { Shapes } from "../../api/client";
 import { Button } from "../../components/Button";
 import { Pending } from "../../components/ErrorState";
+import { Card } from "../../components/Section";
 import { optionsOf, Select } from "../../components/Select";
 import { Table } from "../../components/Table";
 import { count, decimal, t } from "../../i18n";
@@ -37,14 +38,15 @@ export function Comparison({ runs, first, second, metric, question }: Comparison
   const loaded = useCall("get", "/evaluations/{evaluation}/difference", sides, { keepsOld: true });
   const found = loaded.error ? null : loaded.data;
   return (
-    <section class="card" aria-labelledby="difference-title">
-      <div class="card-head">
-        <h2 id="difference-title">{t("Paired difference")}</h2>
+    <Card
+      title={t("Paired difference")}
+      side={
         <div class="row wrap">
           <SideChoice runs={runs} name="a" label={t("First")} value={first} />
           <SideChoice runs={runs} name="b" label={t("Second")} value={second} />
         </div>
-      </div>
+      }
+    >
       <Pending of={loaded} />
       {found && (
         <div class="stack loose">
@@ -53,7 +55,7 @@ export function Comparison({ runs, first, second, metric, question }: Comparison
           {question && <CasePair first={first} second={second} question={question} />}
         </div>
       )}
-    </section>
+    </Card>
   );
 }
 

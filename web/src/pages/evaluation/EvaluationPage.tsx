@@ -1,4 +1,4 @@
-import { useEffect, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import { Button } from "../../components/Button";
 import { Empty } from "../../components/Empty";
 import { Pending } from "../../components/ErrorState";
@@ -22,15 +22,11 @@ export default function EvaluationPage() {
   const [isStarting, setStarting] = useState(false);
   const query = { limit: MOST_RUNS };
   const loaded = useCall("get", "/evaluations", { query }, { keepsOld: true });
-  const runs = loaded.data?.evaluations ?? [];
-  const known = jobs.value ?? [];
-  const isOutdated = runs.some(
-    (run) =>
-      isUnderWay(run) && known.some(({ id, state }) => id === run.job && state !== run.state),
-  );
-  useEffect(() => {
-    if (isOutdated) loaded.reload();
-  }, [isOutdated, known]);
+  // What is under way is as its job is.
+  const runs = (loaded.data?.evaluations ?? []).map((run) => {
+    const job = isUnderWay(run) && jobs.value?.find(({ id }) => id === run.job);
+    return job ? { ...run, state: job.state } : run;
+  });
   const begin = mayWrite.value && (
     <Button label={t("New evaluation")} kind="main" icon="plus" onClick={() => setStarting(true)} />
   );
@@ -52,7 +48,7 @@ export default function EvaluationPage() {
             </p>
           </Empty>
         )}
-        <Results runs={runs} total={loaded.data?.total ?? 0} reload={loaded.reload} />
+        <Results runs={runs} total={loaded.data?.total ?? 0} />
         {isStarting && (
           <StartRun
             runs={runs}
@@ -60,7 +56,6 @@ export default function EvaluationPage() {
             onStarted={({ id: run }) => {
               setStarting(false);
               setQuery({ run, a: null, b: null, q: null });
-              loaded.reload();
             }}
           />
         )}
@@ -69,13 +64,7 @@ export default function EvaluationPage() {
   );
 }
 
-interface ResultsProps {
-  runs: readonly Run[];
-  total: number;
-  reload: () => void;
-}
-
-function Results({ runs, total, reload }: ResultsProps) {
+function Results({ runs, total }: { runs: readonly Run[]; total: number }) {
   const shown = runs.find(({ id }) => id === asked("run")) ?? runs[0];
   if (!shown) return null;
   const metrics = metricsOf(shown);
@@ -84,7 +73,7 @@ function Results({ runs, total, reload }: ResultsProps) {
   const [first, second] = chooseSides(runs, shown, metric);
   return (
     <>
-      <RunList runs={runs} total={total} shown={shown} metric={metric} reload={reload} />
+      <RunList runs={runs} total={total} shown={shown} metric={metric} />
       <Outcomes run={shown} metric={metric} cost={cost} sides={[first, second]} />
       {first && second && metric && (
         <Comparison

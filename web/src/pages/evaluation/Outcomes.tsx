@@ -1,3 +1,4 @@
+import { Card } from "../../components/Section";
 import { optionsOf, Select } from "../../components/Select";
 import { type Column, Table } from "../../components/Table";
 import { count, decimal, duration, percent, t } from "../../i18n";
@@ -56,11 +57,9 @@ export function Outcomes({ run, metric, cost, sides }: OutcomesProps) {
     class: "number nowrap",
   });
   return (
-    <section class="card" aria-labelledby="outcomes-title">
-      <div class="card-head">
-        <h2 id="outcomes-title" class="break">
-          {nameOf(run)}
-        </h2>
+    <Card
+      title={<span class="break">{nameOf(run)}</span>}
+      side={
         <div class="row wrap">
           <Select
             label={t("Metric")}
@@ -79,9 +78,10 @@ export function Outcomes({ run, metric, cost, sides }: OutcomesProps) {
             </Select>
           )}
         </div>
-      </div>
+      }
+    >
       <p class="small muted">{sayExtent(run)}</p>
-      <div class="outcomes">
+      <div class="grid" style={{ "--cell": "540px" }}>
         <Table
           label={t("Retrievers")}
           items={ranked}
@@ -136,7 +136,7 @@ export function Outcomes({ run, metric, cost, sides }: OutcomesProps) {
           </figure>
         )}
       </div>
-    </section>
+    </Card>
   );
 }
 

@@ -1,14 +1,14 @@
-import { useState } from "preact/hooks";
-import { Button, IconButton } from "../../components/Button";
-import { Confirm } from "../../components/Dialog";
+import { Button } from "../../components/Button";
+import { AskingButton } from "../../components/Dialog";
 import { Progress } from "../../components/Progress";
+import { Card } from "../../components/Section";
 import { Table } from "../../components/Table";
 import { count, moment, percent, t, textOf } from "../../i18n";
 import { announce } from "../../state/announcements";
 import { call } from "../../state/calls";
 import { currentJob, JOB_STATES, progress } from "../../state/jobs";
 import { linkTo, setQuery } from "../../state/location";
-import { mayWrite } from "../../state/workspaces";
+import { mayWrite, noteChange } from "../../state/workspaces";
 import { isUnderWay, nameOf, type Run, rankBy } from "./runs";
 
 interface RunListProps {
@@ -16,23 +16,21 @@ interface RunListProps {
   total: number;
   shown: Run;
   metric: string;
-  reload: () => void;
 }
 
 /** All runs, the newest first: what was asked, how far each is, and what did best. */
-export function RunList({ runs, total, shown, metric, reload }: RunListProps) {
-  const [leaving, setLeaving] = useState<Run | null>(null);
+export function RunList({ runs, total, shown, metric }: RunListProps) {
   return (
-    <section class="card" aria-labelledby="runs-title">
-      <div class="card-head">
-        <h2 id="runs-title">{t("Runs")}</h2>
-        {total > runs.length && (
+    <Card
+      title={t("Runs")}
+      side={
+        total > runs.length && (
           <span class="small muted">{t("{shown} of {total}", { shown: runs.length, total })}</span>
-        )}
-      </div>
+        )
+      }
+    >
       <Table
         label={t("Runs")}
-        class="runs"
         items={runs}
         keyOf={({ id }) => id}
         isChosen={(run) => run === shown}
@@ -59,33 +57,27 @@ export function RunList({ runs, total, shown, metric, reload }: RunListProps) {
             class: "number",
           },
           { head: t("Best"), cell: (run) => tellBest(run, metric) },
-          { head: t("State"), cell: (run) => <State run={run} reload={reload} /> },
+          { head: t("State"), cell: (run) => <State run={run} /> },
           {
             head: <span class="only-spoken">{t("Actions")}</span>,
             cell: (run) =>
               mayWrite.value &&
               !isUnderWay(run) && (
-                <IconButton
+                <AskingButton
+                  kind="icon"
                   icon="delete"
                   label={t("Remove {name}", { name: nameOf(run) })}
-                  onClick={() => setLeaving(run)}
-                />
+                  action={t("Remove")}
+                  onConfirm={() => remove(run)}
+                >
+                  <p>{t("This deletes its results. Documents are not changed.")}</p>
+                </AskingButton>
               ),
             class: "number",
           },
         ]}
       />
-      {leaving && (
-        <Confirm
-          title={t("Remove {name}", { name: nameOf(leaving) })}
-          action={t("Remove")}
-          onClose={() => setLeaving(null)}
-          onConfirm={() => remove(leaving).then(reload)}
-        >
-          <p>{t("This deletes its results. Documents are not changed.")}</p>
-        </Confirm>
-      )}
-    </section>
+    </Card>
   );
 }
 
@@ -101,14 +93,14 @@ function tellBest(run: Run, metric: string) {
   );
 }
 
-function State({ run, reload }: { run: Run; reload: () => void }) {
+function State({ run }: { run: Run }) {
   const { done = 0, total = 0 } =
     (currentJob.value?.id === run.job && run.state !== "stopping" && progress.value) || {};
   const isOpen = isUnderWay(run);
   const mayAct = run.job && run.state !== "stopping" && run.state !== "finished";
   const change = async () => {
     await call("post", `/jobs/{job}/${isOpen ? "cancel" : "retry"}`, { job: run.job });
-    reload();
+    noteChange();
   };
   return (
     <span class={isOpen ? "run-progress stack tight" : "row wrap"}>
@@ -130,6 +122,7 @@ function State({ run, reload }: { run: Run; reload: () => void }) {
 
 async function remove({ id: evaluation }: Run): Promise<void> {
   await call("delete", "/evaluations/{evaluation}", { evaluation });
+  noteChange();
   announce(t("The run was removed."));
   setQuery({ run: null, a: null, b: null, q: null }, { replace: true });
 }

@@ -26,7 +26,7 @@ interface ScatterProps {
 
 const HEIGHT = 300;
 const FIRST_WIDTH = 640;
-const LEAST_WIDTH = 260;
+const [LEAST_WIDTH, MOST_WIDTH] = [260, 820];
 const TICK_WIDTH = 90;
 const LEFT = 64;
 const TOP = 14;
@@ -39,7 +39,7 @@ const SHARES = ticksTo(1, 6);
 export function Scatter({ points, description, xLabel, yLabel, writeX, writeY }: ScatterProps) {
   const box = useRef<HTMLDivElement>(null);
   const width = useMeasured(box, FIRST_WIDTH, (element) =>
-    Math.max(LEAST_WIDTH, element.clientWidth),
+    Math.max(LEAST_WIDTH, Math.min(MOST_WIDTH, element.clientWidth)),
   );
   const right = width - 20;
   const costs = ticksTo(
@@ -81,7 +81,7 @@ export function Scatter({ points, description, xLabel, yLabel, writeX, writeY }:
             </g>
           ))}
         </g>
-        <g class="plot-label" text-anchor="middle">
+        <g text-anchor="middle">
           <text x={(LEFT + right) / 2} y={HEIGHT - 6}>
             {xLabel}
           </text>

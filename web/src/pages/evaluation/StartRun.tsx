@@ -2,8 +2,8 @@ import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { Button } from "../../components/Button";
 import { Dialog } from "../../components/Dialog";
-import { ErrorState, Pending } from "../../components/ErrorState";
-import { Check, Choice } from "../../components/Fields";
+import { Pending } from "../../components/ErrorState";
+import { Check, Choice, Form } from "../../components/Fields";
 import { useFilter } from "../../components/filters/FilterForm";
 import { Field, optionsOf } from "../../components/Select";
 import { t } from "../../i18n";
@@ -34,36 +34,23 @@ export function StartRun({ runs, onStarted, onClose }: StartRunProps) {
   const [filter, setFilter] = useState("");
   const [toggle, filterForm] = useFilter(filter, setFilter);
   const [hasRetrievers, setRetrievers] = useState(true);
-  const [error, setError] = useState<unknown>(null);
-  const [isStarting, setStarting] = useState(false);
   const start = async (form: HTMLFormElement) => {
-    setStarting(true);
-    try {
-      const choices = { filters: filter, answers: hasAnswers, use_llm: usesModel };
-      const run = await startRun(new FormData(form), choices);
-      await loadJobs();
-      noteChange();
-      onStarted(run);
-    } catch (failure) {
-      setError(failure);
-    } finally {
-      setStarting(false);
-    }
+    const choices = { filters: filter, answers: hasAnswers, use_llm: usesModel };
+    const run = await startRun(new FormData(form), choices);
+    await loadJobs();
+    noteChange();
+    onStarted(run);
   };
   const example = t("Who approves trips abroad? | travel-policy.docx | Travel Office");
   const [question, gold, answer] = example.split("|").map((part) => part.trim());
   return (
     <Dialog title={t("New evaluation")} onClose={onClose}>
-      <form
+      <Form
         class="stack loose"
-        onInput={(event) => {
-          setError(null);
-          setRetrievers(new FormData(event.currentTarget).getAll("retrievers").some(Boolean));
-        }}
-        onSubmit={(event) => {
-          event.preventDefault();
-          if (!isStarting) void start(event.currentTarget);
-        }}
+        onInput={(event) =>
+          setRetrievers(new FormData(event.currentTarget).getAll("retrievers").some(Boolean))
+        }
+        onSend={start}
       >
         <div class="stack">
           <Choice
@@ -129,7 +116,6 @@ export function StartRun({ runs, onStarted, onClose }: StartRunProps) {
             placeholder={t("Before the new travel rules")}
           />
         </Field>
-        {error !== null && <ErrorState error={error} />}
         <footer class="row end">
           <Button label={t("Cancel")} kind="quiet" onClick={onClose} />
           <Button
@@ -137,11 +123,10 @@ export function StartRun({ runs, onStarted, onClose }: StartRunProps) {
             kind="main"
             type="submit"
             icon="play"
-            busy={isStarting}
             disabled={!hasRetrievers}
           />
         </footer>
-      </form>
+      </Form>
     </Dialog>
   );
 }
@@ -175,7 +160,7 @@ function Retrievers() {
       <fieldset>
         <legend class="small muted">{t("Retrievers")}</legend>
         <Pending of={loaded} />
-        <div class="retriever-list">
+        <div class="grid" style={{ "--cell": "150px", gap: "6px" }}>
           {ways.map(({ name, summary, needs_model }) => (
             <label key={name} class="row" title={summary}>
               <input

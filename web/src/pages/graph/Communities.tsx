@@ -2,7 +2,7 @@ import { useEffect, useState } from "preact/hooks";
 import { Button } from "../../components/Button";
 import { Empty } from "../../components/Empty";
 import { Pending } from "../../components/ErrorState";
-import { SearchField } from "../../components/Fields";
+import { Form, SearchField } from "../../components/Fields";
 import { Reader } from "../../components/reader/Reader";
 import { t } from "../../i18n";
 import { asked, askedPart, setQuery } from "../../state/location";
@@ -33,7 +33,7 @@ export function Communities() {
       <Empty
         icon="communities"
         title={t("No communities yet")}
-        actions={build(t("Build communities") ?? "")}
+        actions={build(t("Build communities"))}
       >
         <p>{t("Communities are detected after indexing, from the relations between entities.")}</p>
       </Empty>
@@ -42,7 +42,7 @@ export function Communities() {
   const place = askedPart();
   return (
     <div class={place ? "communities reading" : "communities"}>
-      <div class={chosen ? "stack community-side has-choice" : "stack community-side"}>
+      <div class={chosen ? "stack beside chosen" : "stack beside"}>
         <Search about={about} />
         <p class="row wrap small muted">
           <span>
@@ -74,7 +74,7 @@ export function Communities() {
         </div>
       )}
       {place && (
-        <div class="community-reader">
+        <div class="reader-side">
           <Reader {...place} onClose={() => setQuery({ at: null })} />
         </div>
       )}
@@ -87,12 +87,7 @@ function Search({ about }: { about: string }) {
   useEffect(() => setText(about), [about]);
   return (
     <search>
-      <form
-        onSubmit={(event) => {
-          event.preventDefault();
-          setQuery({ about: text.trim(), c: null, at: null });
-        }}
-      >
+      <Form onSend={() => setQuery({ about: text.trim(), c: null, at: null })}>
         <SearchField
           hasKey
           label={t("Search reports")}
@@ -102,7 +97,7 @@ function Search({ about }: { about: string }) {
             if (next === "" && about) setQuery({ about: null, c: null });
           }}
         />
-      </form>
+      </Form>
     </search>
   );
 }

@@ -1,4 +1,5 @@
 import { signal } from "@preact/signals";
+import { Fragment } from "preact";
 import { useState } from "preact/hooks";
 import type { Shapes } from "../../api/client";
 import { Button } from "../../components/Button";
@@ -8,6 +9,7 @@ import { Check, TextField } from "../../components/Fields";
 import { sayType, TYPE_NAMES } from "../../components/graph/types";
 import { Menu, MenuList } from "../../components/Menu";
 import { nameOf } from "../../components/reader/document";
+import { Field, optionsOf } from "../../components/Select";
 import { moment, t } from "../../i18n";
 import { say } from "../../i18n/say";
 import { announce } from "../../state/announcements";
@@ -20,46 +22,32 @@ import { sayRelation } from "./words";
 
 const FIELDS = { name: "Name", type: "Type", relation: "Relation, such as “works for”" } as const;
 
-const KIND_TITLES = {
-  rename: "Rename {name}",
-  merge: "Merge {name} with another entity",
-  split: "Split a name off {name}",
-  divide: "Another meaning of {name}",
-  retype: "Change the type of {name}",
-  add_relation: "Add a relation of {name}",
-} as const;
-
-const KIND_NAMES = {
-  rename: "Rename",
-  merge: "Merge with…",
-  split: "Split…",
-  divide: "Split meanings…",
-  retype: "Change type",
-  hide: "Hide",
-  add_relation: "Add relation",
-  remove_relation: "Remove relation",
-  pin: "Pin",
-} as const;
-
 type Details = Shapes["EntityDetails"];
 type Correction = Shapes["CorrectionShape"];
 type Values = Record<"name" | "type" | "relation" | "other", string> & { documents: string[] };
+/** What each correction is called, and what its dialog asks; entities are given by their ids. */
+const KINDS = {
+  rename: { label: "Rename", title: "Rename {name}", asks: ["name"] },
+  merge: { label: "Merge with…", title: "Merge {name} with another entity", asks: ["other"] },
+  split: { label: "Split…", title: "Split a name off {name}", asks: ["other"] },
+  divide: {
+    label: "Split meanings…",
+    title: "Another meaning of {name}",
+    asks: ["name", "documents"],
+  },
+  retype: { label: "Change type", title: "Change the type of {name}", asks: ["type"] },
+  hide: { label: "Hide" },
+  add_relation: {
+    label: "Add relation",
+    title: "Add a relation of {name}",
+    asks: ["relation", "other"],
+  },
+  pin: { label: "Pin" },
+  remove_relation: { label: "Remove relation" },
+} as const;
 type Kind = keyof typeof KINDS;
 /** Those that ask in a dialog. */
-type Asked = keyof typeof KIND_TITLES;
-
-/** What each correction needs to know beside its entity; entities are given by their ids. */
-const KINDS = {
-  rename: ["name"],
-  merge: ["other"],
-  split: ["other"],
-  divide: ["name", "documents"],
-  retype: ["type"],
-  hide: [],
-  add_relation: ["relation", "other"],
-  pin: [],
-  remove_relation: ["relation", "other"],
-} satisfies Record<string, (keyof Values)[]>;
+type Asked = Exclude<Kind, "hide" | "pin" | "remove_relation">;
 
 /** Whether the list of corrections is open. */
 export const isListOpen = signal(false);
@@ -113,9 +101,9 @@ export function CorrectionMenu({ entity }: { entity: Details }) {
             close={close}
             items={[
               ...offered.map((name) => {
-                const isAsked = name in KIND_TITLES;
+                const isAsked = "asks" in KINDS[name];
                 const run = () => (isAsked ? setKind(name as Asked) : correct(name, entity.id));
-                return { label: t(KIND_NAMES[name]), run };
+                return { label: t(KINDS[name].label), run };
               }),
               { label: t("Corrections"), run: () => set(isListOpen, true), isRuled: true },
             ]}
@@ -136,118 +124,97 @@ interface CorrectionDialogProps {
 }
 
 function CorrectionDialog({ kind, entity, onClose }: CorrectionDialogProps) {
-  const { names } = entity;
-  const isSplit = kind === "split";
   const [values, setValues] = useState<Values>({
     name: kind === "rename" ? entity.name : "",
     type: entity.type,
     relation: "",
-    other: (isSplit && names[0]) || "",
+    other: (kind === "split" && entity.names[0]) || "",
     documents: [],
   });
-  const [isAll, setAll] = useState(false);
-  const given = Object.fromEntries(KINDS[kind].map((field) => [field, values[field]]));
+  const { label, title, asks } = KINDS[kind];
+  const wanted = { entity: entity.id, query: { relations: 0, sources: 50 } };
+  const found = useCall("get", "/graph/entities/{entity}", kind === "divide" ? wanted : null);
+  const { sources, sources_total: total } = found.data ?? entity;
+  const titles = new Map(sources.map(({ document, title }) => [document, title || document]));
+  const { documents } = values;
+  const isAll = sources.length === total && documents.length === titles.size;
+  const given = Object.fromEntries(asks.map((field) => [field, values[field]]));
   const set = (field: keyof Values) => (value: string | string[]) =>
     setValues({ ...values, [field]: value });
+  const line = (field: keyof typeof FIELDS, list = "") => (
+    <TextField
+      label={t(FIELDS[field])}
+      value={values[field]}
+      {...(list && { list })}
+      onInput={set(field)}
+    />
+  );
+  const fields = {
+    name: () => line("name"),
+    relation: () => line("relation"),
+    type: () => (
+      <>
+        {line("type", "entity-types")}
+        <datalist id="entity-types">{optionsOf(Object.keys(TYPE_NAMES), sayType)}</datalist>
+      </>
+    ),
+    other: () =>
+      kind === "split" ? (
+        <Field label={t("Name of the other entity")}>
+          <select
+            value={values.other}
+            onChange={(event) => set("other")(event.currentTarget.value)}
+          >
+            {optionsOf(entity.names, (name) => name)}
+          </select>
+        </Field>
+      ) : (
+        <Search label={t("Other entity")} onChoose={set("other")} />
+      ),
+    documents: () => (
+      <fieldset class="field">
+        <legend>{t("Documents that mean this")}</legend>
+        {[...titles].map(([uri, title]) => (
+          <Check
+            key={uri}
+            label={title}
+            isOn={documents.includes(uri)}
+            onChange={(isOn) =>
+              set("documents")(
+                isOn ? [...documents, uri] : documents.filter((each) => each !== uri),
+              )
+            }
+          />
+        ))}
+        {isAll && (
+          <p class="small warn-text" role="status">
+            {t(
+              "At least one document must keep the first meaning of {name}. To change the name in all of them, use Rename.",
+              { name: entity.name },
+            )}
+          </p>
+        )}
+      </fieldset>
+    ),
+  };
+  const isGiven = Object.values(given).every((value) => value.length && String(value).trim());
   return (
     <Confirm
       class="narrow"
-      title={t(KIND_TITLES[kind], { name: entity.name })}
-      action={t(KIND_NAMES[kind]).replace("…", "")}
+      title={t(title, { name: entity.name })}
+      action={t(label).replace("…", "")}
       kind="main"
-      isReady={
-        !isAll && Object.values(given).every((value) => value.length && String(value).trim())
-      }
+      isReady={isGiven && !(kind === "divide" && isAll)}
       onConfirm={() => correct(kind, entity.id, given)}
       onClose={onClose}
     >
-      {KINDS[kind].map((field) =>
-        field === "documents" ? (
-          <Meant
-            key={field}
-            entity={entity}
-            chosen={values.documents}
-            onChoose={(documents, isEach) => {
-              set(field)(documents);
-              setAll(isEach);
-            }}
-          />
-        ) : field !== "other" ? (
-          <TextField
-            key={field}
-            label={t(FIELDS[field])}
-            value={values[field]}
-            {...(field === "type" ? { list: "entity-types" } : {})}
-            onInput={set(field)}
-          />
-        ) : isSplit ? (
-          <label key={field} class="field">
-            <span>{t("Name of the other entity")}</span>
-            <select
-              value={values.other}
-              onChange={(event) => set("other")(event.currentTarget.value)}
-            >
-              {names.map((name) => (
-                <option key={name}>{name}</option>
-              ))}
-            </select>
-          </label>
-        ) : (
-          <Search key={field} label={t("Other entity")} onChoose={set("other")} />
-        ),
-      )}
-      <datalist id="entity-types">
-        {Object.keys(TYPE_NAMES).map((type) => (
-          <option key={type} value={type}>
-            {sayType(type)}
-          </option>
-        ))}
-      </datalist>
+      {asks.map((field) => (
+        <Fragment key={field}>{fields[field]()}</Fragment>
+      ))}
       <p class="small muted">
         {t("Corrections stay when documents are indexed again. You can undo them.")}
       </p>
     </Confirm>
-  );
-}
-
-interface MeantProps {
-  entity: Details;
-  chosen: string[];
-  /** Gets the ticked documents, and whether none is left that is not. */
-  onChoose: (documents: string[], isEach: boolean) => void;
-}
-
-/** The documents that mention an entity: those that are ticked mean the other one. */
-function Meant({ entity, chosen, onChoose }: MeantProps) {
-  const query = { relations: 0, sources: 50 };
-  const found = useCall("get", "/graph/entities/{entity}", { entity: entity.id, query });
-  const { sources, sources_total: total } = found.data ?? entity;
-  const titles = new Map(sources.map(({ document, title }) => [document, title || document]));
-  const isEach = (documents: string[]) =>
-    sources.length === total && documents.length === titles.size;
-  return (
-    <fieldset class="field">
-      <legend>{t("Documents that mean this")}</legend>
-      {[...titles].map(([uri, title]) => (
-        <Check
-          key={uri}
-          label={title}
-          isOn={chosen.includes(uri)}
-          onChange={(isOn) => {
-            const documents = [...chosen.filter((each) => each !== uri), ...(isOn ? [uri] : [])];
-            onChoose(documents, isEach(documents));
-          }}
-        />
-      ))}
-      {isEach(chosen) && (
-        <p class="small warn-text" role="status">
-          {t(
-            "At least one document must keep the first meaning of {name}. To change the name in all of them, use Rename.",
-            { name: entity.name },
-          )}
-        </p>
-      )}
-    </fieldset>
   );
 }
 
@@ -290,5 +257,5 @@ function tell(correction: Correction): string {
     add_relation: relates,
     remove_relation: relates,
   };
-  return `${t(KIND_NAMES[kind as Kind]).replace("…", "")}: ${what[kind] ?? entity}`;
+  return `${t(KINDS[kind as Kind].label).replace("…", "")}: ${what[kind] ?? entity}`;
 }

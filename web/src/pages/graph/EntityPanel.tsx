@@ -6,13 +6,14 @@ import { isMissing, Pending } from "../../components/ErrorState";
 import { Check } from "../../components/Fields";
 import { sayType, TypeIcon } from "../../components/graph/types";
 import { plainText } from "../../components/plain";
-import { More, Section } from "../../components/Section";
+import { More, Section, useFirst } from "../../components/Section";
+import { optionsOf, Select } from "../../components/Select";
 import { SourceCard } from "../../components/SourceCard";
 import { count, t } from "../../i18n";
 import { useCall } from "../../state/calls";
 import { linkTo } from "../../state/location";
 import { mayWrite } from "../../state/workspaces";
-import { ask, asked, NOT_LOCAL } from "./asked";
+import { ask, asked, collapse, expand, focusOn, NOT_LOCAL } from "./asked";
 import { CorrectionMenu, correct } from "./Corrections";
 import { cutAround } from "./cutting";
 import { shortTitle } from "./summary";
@@ -21,25 +22,17 @@ import { isMutual, sayRelation } from "./words";
 type Details = Shapes["EntityDetails"];
 type Row = Details["relations"][number];
 
-interface EntityPanelProps {
-  id: string;
-  isExpanded: boolean;
-  onExpand: () => void;
-  onCollapse: () => void;
-  onFocus: (id: string) => void;
-}
-
 const FIRST_FACTS = 12;
 const FIRST_SOURCES = 4;
 const MOST_SOURCES = 50;
 
 /** All about one entity: what the documents state of it, each fact with its sentence, and where. */
-export function EntityPanel(props: EntityPanelProps) {
+export function EntityPanel({ id }: { id: string }) {
   const [sources, setSources] = useState(FIRST_SOURCES);
-  const asked = { entity: props.id, query: { relations: 200, sources } };
-  const found = useCall("get", "/graph/entities/{entity}", asked, { keepsOld: true });
+  const wanted = { entity: id, query: { relations: 200, sources } };
+  const found = useCall("get", "/graph/entities/{entity}", wanted, { keepsOld: true });
   const entity = found.data;
-  const isMerged = entity && entity.id !== props.id;
+  const isMerged = entity && entity.id !== id;
   useEffect(() => {
     if (isMerged) ask({ focus: entity.id }, { replace: true });
   }, [isMerged]);
@@ -51,7 +44,7 @@ export function EntityPanel(props: EntityPanelProps) {
   return (
     <div class="stack">
       <header class="stack tight entity-head">
-        <h2 class="break">{entity.name}</h2>
+        <h2 class="large break">{entity.name}</h2>
         <p class="small muted row wrap">
           {entity.type && (
             <span class="row">
@@ -66,14 +59,14 @@ export function EntityPanel(props: EntityPanelProps) {
         )}
       </header>
       <div class="row wrap">
-        <Button label={t("Add neighbours")} icon="plus" onClick={props.onExpand} />
-        {props.isExpanded && (
-          <Button label={t("Remove neighbours")} icon="minus" onClick={props.onCollapse} />
+        <Button label={t("Add neighbours")} icon="plus" onClick={() => expand(id)} />
+        {asked.value.expanded.includes(id) && (
+          <Button label={t("Remove neighbours")} icon="minus" onClick={() => collapse(id)} />
         )}
         <Button
           label={t("Path to…")}
           icon="route"
-          onClick={() => ask({ from: props.id, path: 1, pick: null })}
+          onClick={() => ask({ from: id, path: 1, pick: null })}
         />
         <a
           class="button plain"
@@ -91,7 +84,7 @@ export function EntityPanel(props: EntityPanelProps) {
         {stated.length === 0 && (
           <p class="small muted">{t("The documents state no relation of it.")}</p>
         )}
-        <Facts entity={entity} rows={stated} onFocus={props.onFocus} />
+        <Facts entity={entity} rows={stated} />
       </Section>
       {near.length > 0 && (
         <details>
@@ -99,7 +92,7 @@ export function EntityPanel(props: EntityPanelProps) {
             {t("Mentioned in the same sentence")}
             <span class="faint number">{count(near.length)}</span>
           </summary>
-          <Facts entity={entity} rows={near} onFocus={props.onFocus} />
+          <Facts entity={entity} rows={near} />
         </details>
       )}
       {entity.communities.length > 0 && (
@@ -125,25 +118,19 @@ export function EntityPanel(props: EntityPanelProps) {
 function Local() {
   const { depth, hubs } = asked.value;
   return (
-    <fieldset class="row wrap local">
+    <fieldset class="row wrap">
       <legend class="only-spoken">{t("Local view")}</legend>
-      <label class="row">
-        <span>{t("Local view")}</span>
-        <select
-          value={depth}
-          onChange={(event) => {
-            const next = Number(event.currentTarget.value);
-            ask(next ? { depth: next, at: null, more: null } : { ...NOT_LOCAL, at: null });
-          }}
-        >
-          <option value={0}>{t("Off")}</option>
-          {[1, 2, 3].map((step) => (
-            <option key={step} value={step}>
-              {t("{n} {n:step|steps}", { n: step })}
-            </option>
-          ))}
-        </select>
-      </label>
+      <Select
+        label={t("Local view")}
+        value={`${depth}`}
+        onChoose={(next) =>
+          ask(next === "0" ? { ...NOT_LOCAL, at: null } : { depth: next, at: null, more: null })
+        }
+      >
+        {optionsOf(["0", "1", "2", "3"], (step) =>
+          step === "0" ? t("Off") : t("{n} {n:step|steps}", { n: Number(step) }),
+        )}
+      </Select>
       {depth > 0 && (
         <Check
           label={t("Hide hubs")}
@@ -155,15 +142,8 @@ function Local() {
   );
 }
 
-interface FactsProps {
-  entity: Details;
-  rows: readonly Row[];
-  onFocus: (id: string) => void;
-}
-
-function Facts({ entity, rows, onFocus }: FactsProps) {
-  const [isWhole, setWhole] = useState(false);
-  const shown = isWhole ? rows : rows.slice(0, FIRST_FACTS);
+function Facts({ entity, rows }: { entity: Details; rows: readonly Row[] }) {
+  const [shown, more] = useFirst(rows, FIRST_FACTS);
   return (
     <>
       <ul class="fact-list stack tight">
@@ -172,7 +152,7 @@ function Facts({ entity, rows, onFocus }: FactsProps) {
           const far = { id: other, name };
           const [source, target] = forward ? [entity, far] : [far, entity];
           const end = (of: typeof far) =>
-            of === far ? <EntityLink id={other} name={name} onFocus={onFocus} /> : entity.name;
+            of === far ? <EntityLink id={other} name={name} /> : entity.name;
           return (
             <li key={`${relation} ${forward} ${other}`}>
               <p class="row between top">
@@ -199,20 +179,14 @@ function Facts({ entity, rows, onFocus }: FactsProps) {
           );
         })}
       </ul>
-      {shown.length < rows.length && <More onMore={() => setWhole(true)} />}
+      {more}
     </>
   );
 }
 
-interface EntityLinkProps {
-  id: string;
-  name: string;
-  onFocus: (id: string) => void;
-}
-
 /** The name of an entity, which leads to it. */
-export function EntityLink({ id, name, onFocus }: EntityLinkProps) {
-  return <Button kind="link" label={name} onClick={() => onFocus(id)} />;
+export function EntityLink({ id, name }: { id: string; name: string }) {
+  return <Button kind="link" label={name} onClick={() => focusOn(id)} />;
 }
 
 /** The sentence that states a relation; it leads to its place. */
@@ -221,7 +195,7 @@ export function Quote({ stated }: { stated: Shapes["StatedShape"] | null | undef
   const [start = 0, end = 0] = stated.span;
   return (
     <a
-      class="quote serif small"
+      class="quote quoted serif small"
       href={linkTo("documents", { doc: stated.document_id, start, end })}
       title={stated.title}
     >
@@ -244,8 +218,7 @@ function Sources({ entity, onMore }: { entity: Details; onMore: (() => void) | n
             <SourceCard
               key={source.chunk_id}
               number={index + 1}
-              title={source.title || source.document}
-              section={source.section}
+              of={source}
               text={cut.text}
               textStart={from + cut.start}
               marks={source.marks}
@@ -254,7 +227,7 @@ function Sources({ entity, onMore }: { entity: Details; onMore: (() => void) | n
           );
         })}
       </div>
-      {sources.length < total && onMore && <More onMore={onMore} />}
+      {sources.length < total && onMore && <More of={[sources.length, total]} onMore={onMore} />}
     </Section>
   );
 }

@@ -12,7 +12,7 @@ import { useLoaded } from "../../state/loading";
 import { linkTo, workspace } from "../../state/location";
 import { isDark } from "../../state/preferences";
 import { revision } from "../../state/workspaces";
-import { ask, asked, isFiltering, NO_PATH, NOT_LOCAL, writeList } from "./asked";
+import { ask, asked, collapse, expand, focusOn, isFiltering, NO_PATH, NOT_LOCAL } from "./asked";
 import { Communities } from "./Communities";
 import { CorrectionList, isListOpen } from "./Corrections";
 import { EntityPanel } from "./EntityPanel";
@@ -68,14 +68,6 @@ export default function GraphPage() {
     [scene, focus, stations, dark, isNarrow, translations.value],
   );
 
-  const focusOn = (id: string) => {
-    ask({ focus: id, ...NO_PATH, ...(asked.peek().depth ? { at: null } : {}) });
-    setSheetOpen(true);
-  };
-  const expand = (id: string) => {
-    ask({ more: writeList([...new Set([...expanded, id])]), focus: id, ...NOT_LOCAL });
-  };
-  const collapse = () => ask({ more: writeList(expanded.filter((id) => id !== focus)) || null });
   const pick = (id: string | null, withShift: boolean) => {
     if (id && withShift && focus && id !== focus) ask({ from: focus, to: id, pick: null });
     else if (id) focusOn(id);
@@ -90,7 +82,7 @@ export default function GraphPage() {
     ...zooms,
     { keys: "/", label: t("Find an entity or a phrase"), run: () => field.current?.focus() },
     { keys: "e", label: t("Add neighbours"), run: () => void (focus && expand(focus)) },
-    { keys: "x", label: t("Remove neighbours"), run: () => void (focus && collapse()) },
+    { keys: "x", label: t("Remove neighbours"), run: () => void (focus && collapse(focus)) },
     { keys: "p", label: t("Find path"), run: () => ask({ path: 1, from: focus, pick: null }) },
     {
       keys: "t",
@@ -127,7 +119,6 @@ export default function GraphPage() {
       <h1 class="only-spoken">{t("Graph")}</h1>
       <Toolbar
         field={field}
-        onFocus={focusOn}
         onExport={(kind: Kind) =>
           scene && drawing && exportScene(kind, workspace.value, scene, drawing, canvas.current)
         }
@@ -168,9 +159,7 @@ export default function GraphPage() {
                   onDrop={(id, x, y) => {
                     moved.value = new Map([...moved.value, [id, [x, y]]]);
                   }}
-                  onCanvas={(next) => {
-                    canvas.current = next;
-                  }}
+                  canvas={canvas}
                 />
                 <div class="card map-zoom">
                   {zooms.map(({ icon, label, run }) => (
@@ -179,7 +168,7 @@ export default function GraphPage() {
                 </div>
               </>
             )}
-            {scene && view === "table" && <Tables scene={scene} onFocus={focusOn} />}
+            {scene && view === "table" && <Tables scene={scene} />}
             {scene && !isEmpty(scene) && scene.entities.length === 0 && (
               <p class="card map-note">{t("Nothing matches.")}</p>
             )}
@@ -196,16 +185,9 @@ export default function GraphPage() {
                 }}
               />
               {way ? (
-                <PathPanel way={way} nameOf={nameOf} onChoose={setStations} onFocus={focusOn} />
+                <PathPanel way={way} nameOf={nameOf} onChoose={setStations} />
               ) : focus ? (
-                <EntityPanel
-                  key={focus}
-                  id={focus}
-                  isExpanded={expanded.includes(focus)}
-                  onExpand={() => expand(focus)}
-                  onCollapse={collapse}
-                  onFocus={focusOn}
-                />
+                <EntityPanel key={focus} id={focus} />
               ) : (
                 <Legend scene={scene} />
               )}

@@ -1,9 +1,9 @@
 import type { ComponentChildren } from "preact";
-import { useState } from "preact/hooks";
 import { Button } from "../../components/Button";
 import { Check } from "../../components/Fields";
+import { findDocuments } from "../../components/find";
 import { sayType, TypeIcon } from "../../components/graph/types";
-import { More, Section } from "../../components/Section";
+import { Section, useFirst } from "../../components/Section";
 import { count, t } from "../../i18n";
 import { call } from "../../state/calls";
 import { addJob, openJobs } from "../../state/jobs";
@@ -120,7 +120,15 @@ export function Legend({ scene }: { scene: Scene }) {
         }))}
         onToggle={(name) => toggle("relations", name)}
       />
-      <DocumentFilter />
+      {!filter.document && (
+        <Section title={t("Document")}>
+          <Search
+            label={t("Find a document")}
+            find={findDocuments}
+            onChoose={(id) => ask({ document: id, at: null, focus: null })}
+          />
+        </Section>
+      )}
       {hasColours && !overview.is_current && (
         <p class="small warn-text">
           {t("Documents have changed since the communities were built.")}{" "}
@@ -150,9 +158,9 @@ interface FacetProps {
 }
 
 function Facet({ title, items, onToggle }: FacetProps) {
-  const [isWhole, setWhole] = useState(false);
   const present = items.filter(({ number, isChosen }) => number > 0 || isChosen);
-  const shown = isWhole ? present : present.filter((item, index) => index < FEW || item.isChosen);
+  const [first, more] = useFirst(present, FEW);
+  const shown = present.filter((item) => item.isChosen || first.includes(item));
   if (present.length === 0) return null;
   return (
     <Section title={title}>
@@ -169,26 +177,7 @@ function Facet({ title, items, onToggle }: FacetProps) {
           </li>
         ))}
       </ul>
-      {shown.length < present.length && (
-        <More note={`(${count(present.length - shown.length)})`} onMore={() => setWhole(true)} />
-      )}
-    </Section>
-  );
-}
-
-function DocumentFilter() {
-  if (asked.value.filter.document) return null;
-  return (
-    <Section title={t("Document")}>
-      <Search
-        label={t("Find a document")}
-        find={async (name, signal) => {
-          const query = { name, limit: 8, state: "ready" as const };
-          const { documents } = await call("get", "/documents", { query, signal });
-          return documents.map(({ id, title, uri }) => ({ id, label: title || uri, note: "" }));
-        }}
-        onChoose={(id) => ask({ document: id, at: null, focus: null })}
-      />
+      {more}
     </Section>
   );
 }

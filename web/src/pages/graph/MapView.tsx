@@ -19,7 +19,7 @@ interface MapViewProps extends CanvasEvents {
   /** The entity that stands out: it is brought into view. */
   focus: string;
   at: View | null;
-  onCanvas: (canvas: GraphCanvas | null) => void;
+  canvas: { current: GraphCanvas | null };
 }
 
 const PAN = 90;
@@ -33,9 +33,8 @@ const ARROWS: Record<string, readonly [number, number]> = {
 /** The map. With the focus, arrows go from entity to entity, and with Shift they move the map; Page
  * Down goes to the next by importance. */
 export function MapView(props: MapViewProps) {
-  const { drawing, subject, focus, at } = props;
+  const { drawing, subject, focus, at, canvas } = props;
   const host = useRef<HTMLDivElement>(null);
-  const canvas = useRef<GraphCanvas | null>(null);
   const [active, setActive] = useState("");
   const [failure, setFailure] = useState("");
 
@@ -48,11 +47,9 @@ export function MapView(props: MapViewProps) {
       setFailure(tellError(error));
       return;
     }
-    props.onCanvas(canvas.current);
     return () => {
       canvas.current?.destroy();
       canvas.current = null;
-      props.onCanvas(null);
     };
   }, []);
 

@@ -19,11 +19,10 @@ interface PathPanelProps {
   nameOf: (id: string) => string;
   /** Gets the entities of the path that is chosen, in their order. */
   onChoose: (ids: readonly string[]) => void;
-  onFocus: (id: string) => void;
 }
 
 /** Two entities, and the paths between them as lines to read, each step with its sentence. */
-export function PathPanel({ way, nameOf, onChoose, onFocus }: PathPanelProps) {
+export function PathPanel({ way, nameOf, onChoose }: PathPanelProps) {
   const names = [nameOf(way.from), nameOf(way.to)];
   const isAsked = names.every(Boolean) && way.from !== way.to;
   const found = useCall("post", "/paths", isAsked ? { body: { names, limit: 8 } } : null);
@@ -78,9 +77,9 @@ export function PathPanel({ way, nameOf, onChoose, onFocus }: PathPanelProps) {
           {chosen.hops.map((hop) => (
             <li key={`${hop.source} ${hop.target}`}>
               <p>
-                <EntityLink id={hop.source} name={hop.source_name} onFocus={onFocus} />{" "}
+                <EntityLink id={hop.source} name={hop.source_name} />{" "}
                 <span class="muted">{arrowed(hop)}</span>{" "}
-                <EntityLink id={hop.target} name={hop.target_name} onFocus={onFocus} />
+                <EntityLink id={hop.target} name={hop.target_name} />
               </p>
               <Quote stated={sentences.get(keyOf(edgeOf(hop)))} />
             </li>

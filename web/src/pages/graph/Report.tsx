@@ -1,8 +1,7 @@
-import { useState } from "preact/hooks";
 import { Pending } from "../../components/ErrorState";
 import { Icon } from "../../components/Icon";
 import { plainText } from "../../components/plain";
-import { More } from "../../components/Section";
+import { useFirst } from "../../components/Section";
 import { t } from "../../i18n";
 import { useCall } from "../../state/calls";
 import { asked, linkTo, setQuery } from "../../state/location";
@@ -38,7 +37,7 @@ function Shown({ community }: { community: Community }) {
   return (
     <article class="card stack report" lang={community.language || undefined}>
       <header class="stack tight">
-        <h2>{title}</h2>
+        <h2 class="large break">{title}</h2>
         <p class="row wrap small faint number">
           <span>{t("level {n}", { n: community.level + 1 })}</span>
           <span>{t("{n} {n:entity|entities}", { n: community.size })}</span>
@@ -85,7 +84,7 @@ function Findings({ community }: { community: Community }) {
   return (
     <section class="stack tight">
       <h3>{t("Findings")}</h3>
-      <ol class="stack tight serif findings">
+      <ol class="stack tight serif lines findings">
         {community.findings.map((finding, index) => (
           <li key={index}>
             {plainText(finding.text)}
@@ -96,7 +95,7 @@ function Findings({ community }: { community: Community }) {
                 <button
                   key={`${at}${number}`}
                   type="button"
-                  class="support"
+                  class="chip"
                   aria-pressed={asked("at") === at}
                   aria-label={t("Passage {n}, in {document}", { n: number, document })}
                   title={document}
@@ -114,13 +113,13 @@ function Findings({ community }: { community: Community }) {
 }
 
 function Members({ community }: { community: Community }) {
-  const [limit, setLimit] = useState(MEMBERS);
   const { members } = community;
+  const [shown, more] = useFirst(members, MEMBERS);
   return (
     <section class="stack tight">
       <h3>{t("Entities")}</h3>
       <ul class="row wrap">
-        {members.slice(0, limit).map((member) => (
+        {shown.map((member) => (
           <li key={member.id}>
             <a class="tag" href={linkTo("graph", { focus: member.id })}>
               {member.name}
@@ -128,12 +127,7 @@ function Members({ community }: { community: Community }) {
           </li>
         ))}
       </ul>
-      {members.length > limit && (
-        <More
-          note={`(${t("{shown} of {total}", { shown: limit, total: members.length })})`}
-          onMore={() => setLimit(members.length)}
-        />
-      )}
+      {more}
       {community.size > members.length && (
         <p class="small muted">
           {t("Showing the first {shown} of {total}. Search to find others.", {

@@ -1,9 +1,8 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import { Combobox, type Option } from "../../components/Combobox";
+import { Combobox } from "../../components/Combobox";
 import { tellError } from "../../components/ErrorState";
-import { sayType } from "../../components/graph/types";
+import { findEntities, usePaused } from "../../components/find";
 import { t } from "../../i18n";
-import { call } from "../../state/calls";
 import { useLoaded } from "../../state/loading";
 import { workspace } from "../../state/location";
 
@@ -13,42 +12,29 @@ interface SearchProps {
   /** Gets what was typed, where that is no name but a phrase. */
   onPhrase?: (phrase: string) => void;
   /** What is looked for; entities by default. */
-  find?: (text: string, signal: AbortSignal) => Promise<Option[]>;
+  find?: typeof findEntities;
   /** Gets the field, so that a key can lead there. */
   field?: { current: HTMLInputElement | null };
   initial?: string;
 }
 
-const WAIT_MS = 140;
 /** Words from which on a text is rather a phrase than a name. */
 const PHRASE_WORDS = 3;
-
-async function findEntities(name: string, signal: AbortSignal): Promise<Option[]> {
-  const { entities } = await call("get", "/entities", { query: { name, limit: 12 }, signal });
-  return entities.map(({ id, name: label, type, chunks }) => {
-    const note = [sayType(type), t("{n} {n:passage|passages}", { n: chunks })]
-      .filter(Boolean)
-      .join(" · ");
-    return { id, label, note };
-  });
-}
 
 /** A field that finds entities by name, and lets a phrase be looked up as a whole. */
 export function Search(props: SearchProps) {
   const { label, onChoose, onPhrase, initial = "", find = findEntities } = props;
   const [text, setText] = useState(initial);
-  const [sought, setSought] = useState("");
+  const sought = usePaused(text.trim());
   const [isOpen, setOpen] = useState(false);
   const own = useRef<HTMLInputElement>(null);
   const field = props.field ?? own;
   useEffect(() => setText(initial), [initial]);
-  useEffect(() => {
-    const timer = setTimeout(() => setSought(text.trim()), WAIT_MS);
-    return () => clearTimeout(timer);
-  }, [text]);
   const wanted = isOpen && sought ? `${workspace.value}\n${sought}` : "";
   const found = useLoaded(wanted, (signal) => find(sought, signal), { keepsOld: true });
-  const names = wanted ? (found.data ?? []) : [];
+  const names = (wanted ? (found.data ?? []) : []).map(({ note, detail, ...option }) => {
+    return { ...option, note: [note, detail].filter(Boolean).join(" · ") };
+  });
   const phrase = { id: "", label: t("Show all for “{text}”", { text: sought }), note: "" };
   const options = onPhrase && wanted ? [...names, phrase] : names;
   const isPhrase = onPhrase && sought.split(/\s+/).length >= PHRASE_WORDS;

@@ -2,7 +2,7 @@ import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { SearchField } from "../../components/Fields";
 import { sayType, TypeIcon } from "../../components/graph/types";
-import { More, Section } from "../../components/Section";
+import { Section, useFirst } from "../../components/Section";
 import { Table } from "../../components/Table";
 import { count, t } from "../../i18n";
 import { EntityLink } from "./EntityPanel";
@@ -13,14 +13,14 @@ import { sayRelation } from "./words";
 const STEP = 100;
 
 /** What is on the map, as tables that can be sorted and filtered. */
-export function Tables({ scene, onFocus }: { scene: Scene; onFocus: (id: string) => void }) {
+export function Tables({ scene }: { scene: Scene }) {
   const [sought, setSought] = useState("");
   const names = new Map(scene.entities.map(({ id, name }) => [id, name]));
   const titles = new Map(
     scene.overview.communities.map(({ id, title }) => [id, shortTitle(title)]),
   );
   const nameOf = (id: string) => names.get(id) ?? "";
-  const link = (id: string) => <EntityLink id={id} name={nameOf(id)} onFocus={onFocus} />;
+  const link = (id: string) => <EntityLink id={id} name={nameOf(id)} />;
   return (
     <div class="graph-tables stack loose">
       <SearchField label={t("Filter rows")} text={sought} onText={setSought} />
@@ -85,7 +85,6 @@ interface RowsProps<Item> {
 }
 
 function Rows<Item>({ title, items, sought, keyOf, columns }: RowsProps<Item>) {
-  const [shown, setShown] = useState(STEP);
   /** The column that rows are sorted by, and whether from the end; -1 is by importance. */
   const [order, setOrder] = useState<readonly [number, boolean]>([-1, false]);
   const [by, isBackward] = order;
@@ -106,6 +105,7 @@ function Rows<Item>({ title, items, sought, keyOf, columns }: RowsProps<Item>) {
     };
     found.sort((one, other) => (isBackward ? compare(other, one) : compare(one, other)));
   }
+  const [shown, more] = useFirst(found, STEP, 4 * STEP);
   const isNumber = ({ value }: Column<Item>) =>
     items.length > 0 && typeof value(items[0] as Item) === "number";
   return (
@@ -116,7 +116,7 @@ function Rows<Item>({ title, items, sought, keyOf, columns }: RowsProps<Item>) {
     >
       <Table
         label={title}
-        items={found.slice(0, shown)}
+        items={shown}
         keyOf={keyOf}
         columns={columns.map((each, index) => ({
           head: each.head,
@@ -128,7 +128,7 @@ function Rows<Item>({ title, items, sought, keyOf, columns }: RowsProps<Item>) {
           },
         }))}
       />
-      {shown < found.length && <More onMore={() => setShown(shown + 4 * STEP)} />}
+      {more}
     </Section>
   );
 }

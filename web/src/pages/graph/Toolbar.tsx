@@ -1,11 +1,12 @@
 import type { RefObject } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { Button, IconButton } from "../../components/Button";
+import { Form, Tabs } from "../../components/Fields";
 import { Menu, MenuList } from "../../components/Menu";
 import { t } from "../../i18n";
 import { go, linkTo, place, workspace } from "../../state/location";
 import { set } from "../../state/set";
-import { ask, asked, NO_PATH, VIEWS } from "./asked";
+import { ask, asked, focusOn, NO_PATH, VIEWS } from "./asked";
 import { isListOpen } from "./Corrections";
 import type { Kind } from "./exporting";
 import { Search } from "./Search";
@@ -21,34 +22,29 @@ const VIEW_NAMES = { map: "Map", communities: "Communities", table: "Table" } as
 
 interface ToolbarProps {
   field: RefObject<HTMLInputElement | null>;
-  onFocus: (id: string) => void;
   onExport: (kind: Kind) => unknown;
 }
 
 /** The views of the graph, its search, and what can be done. */
-export function Toolbar({ field, onFocus, onExport }: ToolbarProps) {
+export function Toolbar({ field, onExport }: ToolbarProps) {
   const { view, way } = asked.value;
   const kinds = view === "map" ? (["png", "svg", "graphml"] as const) : (["graphml"] as const);
   return (
-    <div class="row map-toolbar">
-      <nav class="row map-views" aria-label={t("Views of the graph")}>
-        {VIEWS.map((name) => (
-          <button
-            key={name}
-            type="button"
-            aria-current={view === name ? "page" : undefined}
-            onClick={() => ask({ view: name === "map" ? null : name, at: null })}
-          >
-            {t(VIEW_NAMES[name])}
-          </button>
-        ))}
-      </nav>
+    <div class="row wrap map-toolbar">
+      <Tabs
+        class="map-views"
+        label={t("Views of the graph")}
+        options={VIEWS}
+        say={(name) => t(VIEW_NAMES[name])}
+        chosen={view}
+        onChoose={(name) => ask({ view: name === "map" ? null : name, at: null })}
+      />
       {view !== "communities" && (
         <>
           <Search
             label={t("Find an entity or a phrase")}
             field={field}
-            onChoose={onFocus}
+            onChoose={focusOn}
             onPhrase={(q) => ask({ q, focus: null, at: null, ...NO_PATH })}
           />
           <div class="row map-tools">
@@ -96,7 +92,7 @@ function SavedViews() {
       icon="tag"
       side="right"
       content={(close) => (
-        <div class="stack saved-views">
+        <div class="stack menu-body">
           {saved.value.length === 0 && (
             <p class="small muted">
               {t("No saved views yet. A view keeps the filters, the selection and the positions.")}
@@ -122,10 +118,9 @@ function SavedViews() {
               </li>
             ))}
           </ul>
-          <form
+          <Form
             class="row"
-            onSubmit={(event) => {
-              event.preventDefault();
+            onSend={() => {
               if (name.trim()) saveView(here, name.trim(), place.value.query.toString());
               setName("");
             }}
@@ -137,7 +132,7 @@ function SavedViews() {
               onInput={(event) => setName(event.currentTarget.value)}
             />
             <Button label={t("Save")} type="submit" kind="main" disabled={!name.trim()} />
-          </form>
+          </Form>
         </div>
       )}
     />

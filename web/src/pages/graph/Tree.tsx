@@ -2,7 +2,8 @@ import { useState } from "preact/hooks";
 import type { Shapes } from "../../api/client";
 import { IconButton } from "../../components/Button";
 import { Pending } from "../../components/ErrorState";
-import { More } from "../../components/Section";
+import { Progress } from "../../components/Progress";
+import { useFirst } from "../../components/Section";
 import { decimal, t } from "../../i18n";
 import { useCall } from "../../state/calls";
 import { linkTo, place } from "../../state/location";
@@ -30,21 +31,16 @@ interface TreeProps {
 
 /** Communities, the weightiest first; each opens to those within it. */
 export function Tree({ communities, total, chosen, isFlat = false }: TreeProps) {
-  const [limit, setLimit] = useState(FIRST);
+  const [shown, more] = useFirst(communities, FIRST);
   return (
     <>
       <ul class="tree" aria-label={t("Communities")}>
-        {communities.slice(0, limit).map((community) => (
+        {shown.map((community) => (
           <Branch key={community.id} community={community} chosen={chosen} isFlat={isFlat} />
         ))}
       </ul>
-      {communities.length > limit && (
-        <More
-          note={`(${t("{shown} of {total}", { shown: limit, total })})`}
-          onMore={() => setLimit(MOST_SHOWN)}
-        />
-      )}
-      {communities.length <= limit && total > communities.length && (
+      {more}
+      {!more && total > communities.length && (
         <p class="small muted">
           {t("Showing the first {shown} of {total}. Search to find others.", {
             shown: communities.length,
@@ -109,5 +105,9 @@ function Children({ parent, chosen }: { parent: string; chosen: string }) {
 /** How much of the index a community covers, from 0 to 10. */
 export function Rating({ value }: { value: number }) {
   const label = t("Coverage {value} of 10", { value: decimal(value, 1) });
-  return <meter min={0} max={10} value={value} aria-label={label} title={label} />;
+  return (
+    <span class="rating">
+      <Progress role="meter" done={value} total={10} label={label} />
+    </span>
+  );
 }

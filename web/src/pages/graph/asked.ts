@@ -1,9 +1,9 @@
 /** What the address says of the graph: what is shown, what stands out, what is left out. */
 
 import { computed } from "@preact/signals";
-import { place, type Query } from "../../state/location";
+import { setQuery as ask, place, type Query } from "../../state/location";
 
-export { setQuery as ask } from "../../state/location";
+export { ask };
 
 export const VIEWS = ["map", "communities", "table"] as const;
 
@@ -86,6 +86,21 @@ export const NO_FILTER: Query = {
 /** What leads out of a path, and of a local view. */
 export const NO_PATH: Query = { path: null, from: null, to: null, pick: null };
 export const NOT_LOCAL: Query = { depth: null, hubs: null };
+
+/** Have an entity stand out. */
+export function focusOn(id: string): void {
+  ask({ focus: id, ...NO_PATH, ...(asked.peek().depth ? { at: null } : {}) });
+}
+
+/** Add the neighbours of an entity, or take them away. */
+export function expand(id: string): void {
+  const expanded = new Set([...asked.peek().expanded, id]);
+  ask({ more: writeList([...expanded]), focus: id, ...NOT_LOCAL });
+}
+
+export function collapse(id: string): void {
+  ask({ more: writeList(asked.peek().expanded.filter((other) => other !== id)) || null });
+}
 
 export function isFiltering({ types, relations, community, document }: Asked["filter"]): boolean {
   return types.length > 0 || relations.length > 0 || community !== "" || document !== "";

@@ -1,10 +1,9 @@
-import { useState } from "preact/hooks";
 import { Button } from "../../components/Button";
-import { ErrorState, tellError } from "../../components/ErrorState";
+import { Pending } from "../../components/ErrorState";
 import { Icon } from "../../components/Icon";
+import { Card } from "../../components/Section";
 import { count, type Texts, t } from "../../i18n";
 import { say } from "../../i18n/say";
-import { announce } from "../../state/announcements";
 import { setQuery, workspace } from "../../state/location";
 import { mayWrite } from "../../state/workspaces";
 import { FileButton } from "./FileButton";
@@ -45,23 +44,27 @@ const QUERY: Query = { name: "", tag: "", state: "attention", sort: "-changed" }
 /** Files that were refused or could not be read: why, and what can be done with each. */
 export function Attention() {
   const files = useListing(workspace.value, QUERY);
-  if (files.error) return <ErrorState error={files.error} retry={files.reload} />;
+  if (files.loaded.error) return <Pending of={files.loaded} />;
   if (files.total === 0) return null;
   const shown = Math.min(files.total, SHOWN);
   return (
-    <section class="card" aria-labelledby="attention-title">
-      <div class="card-head">
-        <h2 id="attention-title">
+    <Card
+      title={
+        <>
           {t("Needs attention")} <span class="tag warn">{count(files.total)}</span>
-        </h2>
-        {mayWrite.value && files.total > 1 && (
+        </>
+      }
+      side={
+        mayWrite.value &&
+        files.total > 1 && (
           <Button
             label={t("Dismiss all")}
             kind="quiet"
             onClick={async () => dismiss(await listAll(workspace.value, QUERY))}
           />
-        )}
-      </div>
+        )
+      }
+    >
       <ul class="ruled">
         {Array.from({ length: shown }, (_, index) => {
           const entry = files.at(index);
@@ -75,7 +78,7 @@ export function Attention() {
           onClick={() => setQuery({ state: "attention" })}
         />
       )}
-    </section>
+    </Card>
   );
 }
 
@@ -84,7 +87,9 @@ function Trouble({ entry }: { entry: Entry }) {
   const help = advice ? t(advice) : say(entry.fix);
   return (
     <li class="row wrap top trouble">
-      <Icon name={entry.state === "refused" ? "bad" : "warning"} />
+      <span class="warn-text">
+        <Icon name={entry.state === "refused" ? "bad" : "warning"} />
+      </span>
       <div class="grow">
         <p class="break">
           <strong>{fileName(entry)}</strong>{" "}
@@ -97,7 +102,15 @@ function Trouble({ entry }: { entry: Entry }) {
       </div>
       {mayWrite.value && (
         <div class="row wrap">
-          <Replace entry={entry} />
+          {/* Only an upload can be replaced: other files are where they were indexed. */}
+          {entry.uploaded && (
+            <FileButton
+              of="file"
+              icon="upload"
+              label={t("Replace file")}
+              onChoose={async ([chosen]) => chosen && replaceFile(entry, chosen.file)}
+            />
+          )}
           {entry.retry && (
             <Button
               label={t("Try again")}
@@ -111,26 +124,5 @@ function Trouble({ entry }: { entry: Entry }) {
         </div>
       )}
     </li>
-  );
-}
-
-/** Only an upload can be replaced: other files are where they were indexed. */
-function Replace({ entry }: { entry: Entry }) {
-  const [isSending, setSending] = useState(false);
-  if (!entry.uploaded) return null;
-  const send = (file: File) => {
-    setSending(true);
-    replaceFile(entry, file)
-      .catch((error: unknown) => announce(tellError(error), "bad"))
-      .finally(() => setSending(false));
-  };
-  return (
-    <FileButton
-      of="file"
-      icon="upload"
-      busy={isSending}
-      label={t("Replace file")}
-      onChoose={([chosen]) => chosen && send(chosen.file)}
-    />
   );
 }

@@ -1,7 +1,7 @@
-import { useLayoutEffect, useRef, useState } from "preact/hooks";
-import { Button } from "../../components/Button";
+import { useState } from "preact/hooks";
+import { Button, Failures } from "../../components/Button";
 import { tellError } from "../../components/ErrorState";
-import { TextField } from "../../components/Fields";
+import { Form, TextField } from "../../components/Fields";
 import { type Texts, t, textOf } from "../../i18n";
 import { call } from "../../state/calls";
 import { noteChange } from "../../state/workspaces";
@@ -21,64 +21,59 @@ export function EditRow({ entry, onEnd }: { entry: Entry; onEnd: () => void }) {
     tags: entry.tags.join(", "),
   };
   const [values, setValues] = useState(before);
-  const [error, setError] = useState("");
-  const form = useRef<HTMLFormElement>(null);
-  useLayoutEffect(() => form.current?.querySelector("input")?.focus(), []);
+  const [error, setError] = useState<unknown>(null);
   const save = async (body: Record<string, string | string[] | null>) => {
-    try {
-      await call("patch", "/documents/{document}", { document: entry.id, body });
-      noteChange();
-      onEnd();
-    } catch (failure) {
-      setError(tellError(failure));
-    }
+    await call("patch", "/documents/{document}", { document: entry.id, body });
+    noteChange();
+    onEnd();
   };
   const changed = () => {
     const names = FIELDS.filter((name) => values[name].trim() !== before[name]);
     return Object.fromEntries(names.map((name) => [name, written(name, values[name])]));
   };
   return (
-    <form
-      ref={form}
-      class="raised edit-row"
-      aria-label={t("Edit details of {name}", { name: entry.title || fileName(entry) })}
-      onSubmit={(event) => {
-        event.preventDefault();
-        void save(changed());
-      }}
-      onKeyDown={(event) => {
-        if (event.key !== "Escape") return;
-        event.stopPropagation();
-        onEnd();
-      }}
-    >
-      {FIELDS.map((name) => (
-        <TextField
-          key={name}
-          label={t(COLUMNS[name][0])}
-          value={values[name]}
-          maxLength={500}
-          placeholder={textOf(HINTS, name, "")}
-          onInput={(text) => setValues({ ...values, [name]: text })}
-        />
-      ))}
-      {error && (
-        <p class="small warn-text" role="alert">
-          {error}
-        </p>
-      )}
-      <div class="row wrap end">
-        <Button
-          label={t("Use the file's own details")}
-          kind="quiet"
-          onClick={() => save(Object.fromEntries(FIELDS.map((name) => [name, null])))}
-        />
-        <Button label={t("Cancel")} kind="quiet" onClick={onEnd} />
-        <Button label={t("Save")} kind="main" type="submit" />
-      </div>
-    </form>
+    <Failures.Provider value={setError}>
+      <Form
+        ref={focusFirst}
+        class="raised edit-row"
+        aria-label={t("Edit details of {name}", { name: entry.title || fileName(entry) })}
+        onSend={() => save(changed())}
+        onKeyDown={(event) => {
+          if (event.key !== "Escape") return;
+          event.stopPropagation();
+          onEnd();
+        }}
+      >
+        {FIELDS.map((name) => (
+          <TextField
+            key={name}
+            label={t(COLUMNS[name][0])}
+            value={values[name]}
+            maxLength={500}
+            placeholder={textOf(HINTS, name, "")}
+            onInput={(text) => setValues({ ...values, [name]: text })}
+          />
+        ))}
+        {error !== null && (
+          <p class="small warn-text" role="alert">
+            {tellError(error)}
+          </p>
+        )}
+        <div class="row wrap end">
+          <Button
+            label={t("Use the file's own details")}
+            kind="quiet"
+            onClick={() => save(Object.fromEntries(FIELDS.map((name) => [name, null])))}
+          />
+          <Button label={t("Cancel")} kind="quiet" onClick={onEnd} />
+          <Button label={t("Save")} kind="main" type="submit" />
+        </div>
+      </Form>
+    </Failures.Provider>
   );
 }
+
+const focusFirst = (form: HTMLFormElement | null) => form?.querySelector("input")?.focus();
 
 function written(name: string, value: string): string | string[] {
   if (name !== "tags") return value.trim();

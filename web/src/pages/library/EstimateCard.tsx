@@ -2,12 +2,11 @@ import { useState } from "preact/hooks";
 import { Button } from "../../components/Button";
 import { Pending } from "../../components/ErrorState";
 import { Choice } from "../../components/Fields";
-import { Facts } from "../../components/Section";
+import { Card, Facts } from "../../components/Section";
 import { count, decimal, t } from "../../i18n";
 import { call, useCall } from "../../state/calls";
-import { addJob } from "../../state/jobs";
+import { addJob, unread } from "../../state/jobs";
 import type { WorkspaceDetails } from "../../state/workspaces";
-import { useUnread } from "./listing";
 import { underway } from "./sending";
 
 const TIER_NOTES = {
@@ -46,8 +45,7 @@ interface Estimate {
 export function EstimateCard({ details }: { details: WorkspaceDetails }) {
   const [tier, setTier] = useState<Tier>(TIERS.find((known) => known === details.tier) ?? "lean");
   const [budget, setBudget] = useState("");
-  const unread = useUnread();
-  const files = details.model && underway.value === null ? unread : 0;
+  const files = details.model && underway.value === null ? unread.value : 0;
   const asked = { body: { tier, budget: "", retry: false } };
   const estimate = useCall("post", "/estimate", files > 0 ? asked : null, { turn: files });
   if (files === 0) return null;
@@ -56,13 +54,11 @@ export function EstimateCard({ details }: { details: WorkspaceDetails }) {
     addJob(await call("post", "/index", { body }));
   };
   return (
-    <section class="card stack tight" aria-labelledby="estimate-title">
-      <div class="card-head">
-        <h2 id="estimate-title">
-          {t("{n} {n:file is|files are} ready. Index them?", { n: files })}
-        </h2>
-        <span class="tag">{details.model}</span>
-      </div>
+    <Card
+      class="stack tight"
+      title={t("{n} {n:file is|files are} ready. Index them?", { n: files })}
+      side={<span class="tag">{details.model}</span>}
+    >
       <Choice
         legend={t("Language model")}
         options={TIERS}
@@ -76,7 +72,7 @@ export function EstimateCard({ details }: { details: WorkspaceDetails }) {
       <div class="row wrap end">
         {tier !== "none" && (
           <label class="row ceiling">
-            <span class="small muted">{t("Budget")}</span>
+            <span class="small muted nowrap">{t("Budget")}</span>
             <input
               type="text"
               placeholder={t("200k or 2 EUR")}
@@ -88,7 +84,7 @@ export function EstimateCard({ details }: { details: WorkspaceDetails }) {
         )}
         <Button label={t("Start")} kind="main" icon="play" onClick={start} />
       </div>
-    </section>
+    </Card>
   );
 }
 

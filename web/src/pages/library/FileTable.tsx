@@ -1,9 +1,10 @@
 import { useEffect, useState } from "preact/hooks";
 import { Button, IconButton } from "../../components/Button";
 import { Empty } from "../../components/Empty";
-import { ErrorState } from "../../components/ErrorState";
+import { Pending } from "../../components/ErrorState";
 import { Choice, SearchField } from "../../components/Fields";
-import { Skeleton } from "../../components/Progress";
+import { usePaused } from "../../components/find";
+import { Card } from "../../components/Section";
 import { SortHead } from "../../components/TableBox";
 import { numbersBetween, useVirtualRows } from "../../components/virtual";
 import { count, day, size, t } from "../../i18n";
@@ -52,8 +53,9 @@ export function FileTable() {
     setSelected(next);
   };
   const selectAll = async () => select(await listAll(workspace.value, query), true);
-  if (files.isFirst) return <Skeleton lines={6} />;
-  if (!files.error && Object.values(files.counts).every((n) => n === 0)) return null;
+  const { loaded } = files;
+  if (!loaded.data && !loaded.error) return <Pending of={loaded} lines={6} />;
+  if (!loaded.error && Object.values(files.counts).every((n) => n === 0)) return null;
   const isAll = files.total > 0 && selected.size >= files.total;
   const row = (index: number) => {
     const entry = files.at(index);
@@ -72,11 +74,14 @@ export function FileTable() {
     );
   };
   return (
-    <section class="card" aria-labelledby="files-title">
-      <div class="card-head">
-        <h2 id="files-title">
+    <Card
+      class="stack"
+      title={
+        <>
           {t("Files")} <span class="muted number">{count(files.total)}</span>
-        </h2>
+        </>
+      }
+      side={
         <Choice
           legend={t("State")}
           isPlain
@@ -89,7 +94,8 @@ export function FileTable() {
           chosen={query.state as (typeof STATES)[number]}
           onChange={(name) => setQuery({ state: name === "any" ? null : name })}
         />
-      </div>
+      }
+    >
       <div class="row wrap">
         <Find name={query.name} />
         {tag && (
@@ -108,7 +114,7 @@ export function FileTable() {
           onAll={selectAll}
         />
       )}
-      {files.error && <ErrorState error={files.error} retry={files.reload} />}
+      <Pending of={loaded} />
       {files.total === 0 ? (
         <Empty icon="search" title={t("No files")} />
       ) : (
@@ -139,7 +145,7 @@ export function FileTable() {
           </table>
         </div>
       )}
-    </section>
+    </Card>
   );
 }
 
@@ -238,12 +244,11 @@ function FileRow({ entry, index, isSelected, onSelect, isEdited, onEdit, onEnd }
 
 function Find({ name }: { name: string }) {
   const [typed, setTyped] = useState(name);
+  const sought = usePaused(typed, PAUSE_MS);
   useEffect(() => setTyped(name), [name]);
   useEffect(() => {
-    if (typed === name) return;
-    const timer = setTimeout(() => setQuery({ name: typed }, { replace: true }), PAUSE_MS);
-    return () => clearTimeout(timer);
-  }, [typed, name]);
+    if (sought === typed && sought !== name) setQuery({ name: sought }, { replace: true });
+  }, [sought]);
   return (
     <search class="grow">
       <SearchField hasKey label={t("Find by title or file name")} text={typed} onText={setTyped} />

@@ -1,11 +1,10 @@
-import { useState } from "preact/hooks";
 import type { Shapes } from "../../api/client";
 import { IconButton } from "../../components/Button";
-import { Confirm } from "../../components/Dialog";
+import { AskingButton } from "../../components/Dialog";
 import { Section } from "../../components/Section";
 import { type Texts, t, textOf } from "../../i18n";
 import { call, useCall } from "../../state/calls";
-import { addJob } from "../../state/jobs";
+import { addJob, type Job } from "../../state/jobs";
 import { mayWrite, revision } from "../../state/workspaces";
 
 type Folder = Shapes["ServerFolderShape"];
@@ -33,13 +32,8 @@ export function FolderList() {
 }
 
 function FolderRow({ folder: { name, followed, fixed, problem } }: { folder: Folder }) {
-  const [isAsking, setAsking] = useState(false);
-  const add = async () => {
-    addJob(await call("post", "/folders", { body: { name } }));
-    revision.value += 1;
-  };
-  const remove = async () => {
-    addJob(await call("delete", "/folders/{name}", { name }));
+  const take = async (changed: Promise<Job>) => {
+    addJob(await changed);
     revision.value += 1;
   };
   const note = problem
@@ -52,24 +46,23 @@ function FolderRow({ folder: { name, followed, fixed, problem } }: { folder: Fol
         {note && <p class={`small ${problem ? "warn-text" : "muted"}`}>{note}</p>}
       </div>
       {!followed && (
-        <IconButton icon="plus" label={t("Add the folder {name}", { name })} onClick={add} />
-      )}
-      {followed && !fixed && (
         <IconButton
-          icon="delete"
-          label={t("Remove the folder {name}", { name })}
-          onClick={() => setAsking(true)}
+          icon="plus"
+          label={t("Add the folder {name}", { name })}
+          onClick={() => take(call("post", "/folders", { body: { name } }))}
         />
       )}
-      {isAsking && (
-        <Confirm
+      {followed && !fixed && (
+        <AskingButton
+          kind="icon"
+          icon="delete"
+          label={t("Remove the folder {name}", { name })}
           title={t("Remove the folder {name}?", { name })}
           action={t("Remove")}
-          onClose={() => setAsking(false)}
-          onConfirm={remove}
+          onConfirm={() => take(call("delete", "/folders/{name}", { name }))}
         >
           <p>{t("Its documents are removed here. Its files stay on the server.")}</p>
-        </Confirm>
+        </AskingButton>
       )}
     </li>
   );

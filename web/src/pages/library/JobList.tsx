@@ -1,7 +1,14 @@
 import { Button } from "../../components/Button";
 import { duration, moment, t, textOf } from "../../i18n";
-import { say } from "../../i18n/say";
-import { isOpen, JOB_KINDS, JOB_STATES, type Job, jobs, stoppedAt } from "../../state/jobs";
+import {
+  isOpen,
+  JOB_KINDS,
+  JOB_STATES,
+  type Job,
+  jobs,
+  sayFault,
+  sayStopped,
+} from "../../state/jobs";
 import { mayWrite } from "../../state/workspaces";
 import { runAgain } from "./Unfinished";
 
@@ -24,40 +31,32 @@ export function JobList() {
         <h2>{t("Past jobs")}</h2>
       </summary>
       <ul class="ruled job-list">
-        {over.map((job) => (
-          <li key={job.id} class="row wrap top">
-            <span class={`state ${job.state}`}>{textOf(JOB_STATES, job.state)}</span>
-            <div class="grow">
-              <p>
-                {textOf(JOB_KINDS, job.kind)} <span class="muted">{outcomeOf(job.report)}</span>
-              </p>
-              {typeof job.error.message === "string" && (
-                <p class="small break">
-                  {say(job.error.message)}{" "}
-                  <span class="muted">
-                    {typeof job.error.fix === "string" ? say(job.error.fix) : ""}
-                  </span>
+        {over.map((job) => {
+          const [message, fix] = sayFault(job);
+          const stopped = sayStopped(job);
+          return (
+            <li key={job.id} class="row wrap top">
+              <span class={`state ${job.state}`}>{textOf(JOB_STATES, job.state)}</span>
+              <div class="grow">
+                <p>
+                  {textOf(JOB_KINDS, job.kind)} <span class="muted">{outcomeOf(job.report)}</span>
                 </p>
-              )}
-              {stoppedAt(job) && (
                 <p class="small break">
-                  {t("Stopped while reading {name}. Finished files are kept.", {
-                    name: stoppedAt(job),
-                  })}
+                  {message} {stopped} <span class="muted">{fix}</span>
                 </p>
+              </div>
+              <span class="small faint">{timeOf(job)}</span>
+              {job.state !== "finished" && mayWrite.value && (
+                <Button
+                  label={job.state === "cancelled" ? t("Continue") : t("Try again")}
+                  kind="quiet"
+                  icon="refresh"
+                  onClick={() => runAgain(job)}
+                />
               )}
-            </div>
-            <span class="small faint">{timeOf(job)}</span>
-            {job.state !== "finished" && mayWrite.value && (
-              <Button
-                label={job.state === "cancelled" ? t("Continue") : t("Try again")}
-                kind="quiet"
-                icon="refresh"
-                onClick={() => runAgain(job)}
-              />
-            )}
-          </li>
-        ))}
+            </li>
+          );
+        })}
       </ul>
     </details>
   );

@@ -35,7 +35,7 @@ export default function LibraryPage() {
         <Attention />
         {known && <FileTable />}
         {known && !isEmpty && <SearchBox />}
-        <div class="library-foot">
+        <div class="grid">
           <FolderList />
           <WorkspaceList />
           <JobList />

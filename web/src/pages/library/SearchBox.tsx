@@ -2,7 +2,7 @@ import { useEffect, useState } from "preact/hooks";
 import { Button } from "../../components/Button";
 import { Empty } from "../../components/Empty";
 import { Pending } from "../../components/ErrorState";
-import { SearchField } from "../../components/Fields";
+import { Form, SearchField } from "../../components/Fields";
 import { useFilter } from "../../components/filters/FilterForm";
 import { SourceCard } from "../../components/SourceCard";
 import { percent, t } from "../../i18n";
@@ -25,13 +25,7 @@ export function SearchBox() {
   const found = useCall("post", "/search", wanted ? { body } : null);
   return (
     <search class="stack" aria-label={t("Search passages")}>
-      <form
-        class="stack tight"
-        onSubmit={(event) => {
-          event.preventDefault();
-          setQuery({ q: text.trim(), where: filter });
-        }}
-      >
+      <Form class="stack tight" onSend={() => setQuery({ q: text.trim(), where: filter })}>
         <div class="row">
           <SearchField
             hasKey
@@ -55,7 +49,7 @@ export function SearchBox() {
             </div>
           </>
         )}
-      </form>
+      </Form>
       <Pending of={found} lines={6} />
       {found.data?.hits.length === 0 && (
         <Empty icon="search" title={t("No results")}>
@@ -76,10 +70,8 @@ export function SearchBox() {
               <li key={hit.chunk_id}>
                 <SourceCard
                   number={hit.rank}
-                  title={hit.title || hit.document}
-                  section={hit.section}
+                  of={hit}
                   text={hit.text}
-                  textStart={hit.span[0] ?? 0}
                   marks={hit.sentences.slice(0, 1).map(({ span }) => span)}
                   href={linkTo("documents", {
                     doc: hit.document_id,

@@ -1,9 +1,8 @@
 import { useState } from "preact/hooks";
 import { Button } from "../../components/Button";
-import { ErrorState } from "../../components/ErrorState";
+import { Pending } from "../../components/ErrorState";
 import { SearchField } from "../../components/Fields";
 import { Icon } from "../../components/Icon";
-import { Skeleton } from "../../components/Progress";
 import { CurrentJob } from "../../components/shell/JobsTray";
 import { numbersBetween, useVirtualRows } from "../../components/virtual";
 import { count, t } from "../../i18n";
@@ -52,7 +51,7 @@ export function SourcesPanel({ workspace, model, onOpen }: SourcesPanelProps) {
     );
   };
   return (
-    <section class="sources-panel" aria-labelledby="sources-title">
+    <section class="sources-panel ask-sources beside" aria-labelledby="sources-title">
       <header class="row between">
         <h2 id="sources-title">
           <a class="name" href={addressOf(workspace, "library")}>
@@ -76,15 +75,14 @@ export function SourcesPanel({ workspace, model, onOpen }: SourcesPanelProps) {
       {ticked.size > 0 && (
         <p class="row between small">
           <span>{t("Questions use {n} {n:file|files}", { n: ticked.size })}</span>
-          <Button kind="link" label={t("Use all")} onClick={() => set(chosenSources, new Set())} />
+          <Button kind="link" label={t("Use all")} onClick={() => set(chosenSources, new Map())} />
         </p>
       )}
       {all > FEW && (
         <SearchField label={t("Find by title or file name")} text={name} onText={setName} />
       )}
-      {files.error && <ErrorState error={files.error} retry={files.reload} />}
-      {files.isFirst && <Skeleton lines={4} />}
-      {!files.isFirst && files.total === 0 && <p class="small muted">{t("No files")}</p>}
+      <Pending of={files.loaded} lines={4} />
+      {files.loaded.data && files.total === 0 && <p class="small muted">{t("No files")}</p>}
       {files.total > 0 && (
         <ul class="virtual" ref={view.box} onScroll={view.onScroll} aria-label={t("Sources")}>
           <li aria-hidden="true" style={{ height: `${view.before}px` }} />

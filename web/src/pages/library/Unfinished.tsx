@@ -1,6 +1,5 @@
 import { Button } from "../../components/Button";
 import { t, textOf } from "../../i18n";
-import { say } from "../../i18n/say";
 import { call } from "../../state/calls";
 import {
   addJob,
@@ -10,11 +9,12 @@ import {
   jobs,
   openJobs,
   READING,
-  stoppedAt,
+  sayFault,
+  sayStopped,
+  unread,
 } from "../../state/jobs";
 import { linkTo } from "../../state/location";
 import { mayWrite } from "../../state/workspaces";
-import { useUnread } from "./listing";
 
 /** Run a job that was stopped or has failed again: what is done is kept. Throws ApiError. */
 export async function runAgain({ id }: Job): Promise<void> {
@@ -33,26 +33,22 @@ interface UnfinishedProps {
 
 /** What was stopped, has failed or was not begun, and a way to go on; nothing while a job runs. */
 export function Unfinished({ model, class: kind }: UnfinishedProps) {
-  const unread = useUnread();
   const last = openJobs.value.length === 0 ? jobs.value?.[0] : undefined;
   const ended = last?.state === "cancelled" || last?.state === "failed" ? last : undefined;
   const isOfFiles = ended === undefined || READING.has(ended.kind);
-  if (!ended && unread === 0) return null;
+  if (!ended && unread.value === 0) return null;
   if (ended?.kind === "evaluate") return null;
-  const message = ended?.error.message;
   const told = [
     ended && `${textOf(JOB_KINDS, ended.kind)}: ${textOf(JOB_STATES, ended.state, "")}.`,
-    ended &&
-      stoppedAt(ended) &&
-      t("Stopped while reading {name}. Finished files are kept.", { name: stoppedAt(ended) }),
-    typeof message === "string" && say(message),
-    unread > 0 && t("{n} {n:file has|files have} not been read yet.", { n: unread }),
+    ended && sayStopped(ended),
+    ended && sayFault(ended)[0],
+    unread.value > 0 && t("{n} {n:file has|files have} not been read yet.", { n: unread.value }),
   ];
   const goOn = ended ? () => runAgain(ended) : readUploads;
   return (
     <section class={`row between wrap ${kind}`} aria-label={t("Unfinished work")}>
       <p class="grow break">{told.filter(Boolean).join(" ")}</p>
-      {model && unread > 0 && isOfFiles ? (
+      {model && unread.value > 0 && isOfFiles ? (
         <a href={linkTo("library")}>{t("Go to the library")}</a>
       ) : (
         mayWrite.value && <Button label={t("Continue")} icon="play" onClick={goOn} />

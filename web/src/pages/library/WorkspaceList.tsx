@@ -1,6 +1,5 @@
-import { useState } from "preact/hooks";
-import { IconButton } from "../../components/Button";
-import { Confirm } from "../../components/Dialog";
+import { AskingButton } from "../../components/Dialog";
+import { Card } from "../../components/Section";
 import { type Texts, t, textOf } from "../../i18n";
 import { announce } from "../../state/announcements";
 import { addressOf, go, NEW, workspace } from "../../state/location";
@@ -10,13 +9,11 @@ const ROLES: Texts = { read: "read-only", write: "read and write" };
 
 /** All workspaces: open one, begin one, remove one. */
 export function WorkspaceList() {
-  const [leaving, setLeaving] = useState<Workspace | null>(null);
   return (
-    <section class="card" aria-labelledby="workspaces-title">
-      <div class="card-head">
-        <h2 id="workspaces-title">{t("Workspaces")}</h2>
-        {mayAdminister.value && <a href={NEW}>{t("New workspace")}</a>}
-      </div>
+    <Card
+      title={t("Workspaces")}
+      side={mayAdminister.value && <a href={NEW}>{t("New workspace")}</a>}
+    >
       <ul class="ruled">
         {(workspaces.value ?? []).map((known) => (
           <li key={known.name} class="row">
@@ -29,32 +26,26 @@ export function WorkspaceList() {
               {known.title}
             </a>
             {known.role === "admin" ? (
-              <IconButton
+              <AskingButton
+                kind="icon"
                 icon="delete"
                 label={t("Delete {name}", { name: known.title })}
-                onClick={() => setLeaving(known)}
-              />
+                action={t("Delete permanently")}
+                onConfirm={() => remove(known)}
+              >
+                <p>
+                  {t(
+                    "This deletes its index, its uploaded files and its jobs. Other files are not changed. This cannot be undone.",
+                  )}
+                </p>
+              </AskingButton>
             ) : (
               <span class="tag">{textOf(ROLES, known.role)}</span>
             )}
           </li>
         ))}
       </ul>
-      {leaving && (
-        <Confirm
-          title={t("Delete {name}", { name: leaving.title })}
-          action={t("Delete permanently")}
-          onClose={() => setLeaving(null)}
-          onConfirm={() => remove(leaving)}
-        >
-          <p>
-            {t(
-              "This deletes its index, its uploaded files and its jobs. Other files are not changed. This cannot be undone.",
-            )}
-          </p>
-        </Confirm>
-      )}
-    </section>
+    </Card>
   );
 }
 

@@ -1,6 +1,4 @@
-import { useState } from "preact/hooks";
-import { Button } from "../../components/Button";
-import { Confirm } from "../../components/Dialog";
+import { AskingButton } from "../../components/Dialog";
 import { t } from "../../i18n";
 import { call } from "../../state/calls";
 import { addJob } from "../../state/jobs";
@@ -72,36 +70,38 @@ interface RemoveButtonProps {
 
 /** A button to remove files, which asks before. */
 export function RemoveButton({ entries, kind, onDone }: RemoveButtonProps) {
-  const [isAsking, setAsking] = useState(false);
   const [first] = entries;
-  const isOne = entries.length === 1 && first;
   return (
-    <>
-      <Button label={t("Remove")} icon="delete" kind={kind} onClick={() => setAsking(true)} />
-      {isAsking && (
-        <Confirm
-          title={
-            isOne
-              ? t("Remove {name}?", { name: first.title || fileName(first) })
-              : t("Remove {n} {n:file|files}?", { n: entries.length })
-          }
-          action={t("Remove")}
-          onClose={() => setAsking(false)}
-          onConfirm={() => removeFiles(entries).then(onDone)}
-        >
-          <p>{t("Their passages, and what only they say in the graph, are removed.")}</p>
-          {entries.some(({ uploaded }) => uploaded) && (
-            <p class="muted">{t("The uploaded file is deleted.")}</p>
+    <AskingButton
+      label={t("Remove")}
+      icon="delete"
+      kind={kind}
+      title={
+        entries.length === 1 && first
+          ? t("Remove {name}?", { name: first.title || fileName(first) })
+          : t("Remove {n} {n:file|files}?", { n: entries.length })
+      }
+      onConfirm={() => removeFiles(entries).then(onDone)}
+    >
+      <p>{t("Their passages, and what only they say in the graph, are removed.")}</p>
+      {[true, false]
+        .filter((wanted) => entries.some(({ uploaded }) => uploaded === wanted))
+        .map((isUpload) => (
+          <Fate key={`${isUpload}`} isUpload={isUpload} />
+        ))}
+    </AskingButton>
+  );
+}
+
+/** What becomes of a file whose document is removed. */
+export function Fate({ isUpload }: { isUpload: boolean }) {
+  return (
+    <p class="muted">
+      {isUpload
+        ? t("The uploaded file is deleted.")
+        : t(
+            "The file itself is not deleted. If its folder is indexed again, the document returns.",
           )}
-          {entries.some(({ uploaded }) => !uploaded) && (
-            <p class="muted">
-              {t(
-                "The file itself is not deleted. If its folder is indexed again, the document returns.",
-              )}
-            </p>
-          )}
-        </Confirm>
-      )}
-    </>
+    </p>
   );
 }

@@ -139,13 +139,14 @@ export function sendFiles({ workspace, files, index, signal, onSent }: Sending):
     request.open("POST", `/api/v1/workspaces/${encodeURIComponent(workspace)}/documents`);
     for (const [name, value] of Object.entries(credentials()))
       request.setRequestHeader(name, value);
+    request.responseType = "json";
     request.upload.onprogress = (event) => onSent(event.loaded);
     request.onerror = () => reject(unreachable());
     request.onabort = () => reject(new DOMException("stopped", "AbortError"));
     const key = accessKey.value;
     request.onload = () => {
       if (request.status === 401) noteLocked(key);
-      const body = parse(request.responseText);
+      const body: unknown = request.response;
       if (request.status < 300) return resolve((body as { data: Upload }).data);
       const wait = request.getResponseHeader("Retry-After");
       const headers = wait ? { "Retry-After": wait } : {};
@@ -155,12 +156,4 @@ export function sendFiles({ workspace, files, index, signal, onSent }: Sending):
     signal.addEventListener("abort", () => request.abort());
     request.send(form);
   });
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return null;
-  }
 }

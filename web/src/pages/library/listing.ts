@@ -3,9 +3,9 @@
 import { useMemo, useState } from "preact/hooks";
 import type { Shapes } from "../../api/client";
 import { numbersBetween } from "../../components/virtual";
-import { call, useCall } from "../../state/calls";
+import { call } from "../../state/calls";
 import { renewal } from "../../state/connection";
-import { currentJob, isReading, jobs, progress, settled } from "../../state/jobs";
+import { currentJob, progress, settled } from "../../state/jobs";
 import { useLoaded } from "../../state/loading";
 import { revision } from "../../state/workspaces";
 
@@ -72,18 +72,9 @@ export function useListing(workspace: string, query: Query) {
       const from = Math.floor(first / PART);
       setRange(numbersBetween(from, Math.max(from + 1, Math.ceil(end / PART))));
     },
-    error: loaded.error,
-    /** Whether nothing has arrived yet. */
-    isFirst: loaded.data === null && loaded.error === null,
-    reload: loaded.reload,
+    /** Whether it has arrived, at least in part. */
+    loaded,
   };
-}
-
-/** Return how many files no job has read, 0 while jobs read files. */
-export function useUnread(): number {
-  const isIdle = jobs.value !== null && !isReading.value;
-  const { data } = useCall("get", "/documents", isIdle ? { query: { limit: 1 } } : null);
-  return isIdle ? (data?.counts.waiting ?? 0) : 0;
 }
 
 /** Ask for some of the files that fit. */

@@ -1,7 +1,7 @@
 /** What is being sent at the moment, and what became of the last upload. */
 
 import { effect, signal } from "@preact/signals";
-import { isAborted, isWaiting } from "../../api/client";
+import { asError, isAborted, isWaiting } from "../../api/client";
 import { t } from "../../i18n";
 import { announce } from "../../state/announcements";
 import { call } from "../../state/calls";
@@ -78,7 +78,7 @@ export async function addFiles(given: readonly Chosen[]): Promise<void> {
       await renewed();
       return addFiles(given);
     }
-    sendingError.value = error instanceof Error ? error : new Error(String(error));
+    sendingError.value = asError(error);
   }
 }
 
@@ -168,8 +168,7 @@ async function send(workspace: string, chosen: readonly Chosen[], index: boolean
       if (upload.job) addJob(upload.job, workspace);
     }
   } catch (error) {
-    if (!isAborted(error))
-      sendingError.value = error instanceof Error ? error : new Error(String(error));
+    if (!isAborted(error)) sendingError.value = asError(error);
   } finally {
     underway.value = null;
     noteChange(workspace);

@@ -32,6 +32,8 @@ THREAD_LIST = Shape("ThreadList", None, "The threads of the key, newest first.",
 
 router = Routes("threads")
 
+MARKDOWN = "text/markdown; charset=utf-8"
+
 ThreadId = Annotated[str, Path(description="The id of a thread.", max_length=40)]
 
 
@@ -77,8 +79,15 @@ def create_thread(
 @router.get("/workspaces/{workspace}/threads/{thread}.md", response_class=Response)
 def export_thread(key: Caller, workspace: ReadWorkspace, thread: ThreadId) -> Response:
     """Return a thread as Markdown, each answer with its sources."""
-    text = as_markdown(ThreadsOfKey(workspace, key).find(thread))
-    return Response(text, media_type="text/markdown; charset=utf-8")
+    kept = ThreadsOfKey(workspace, key).find(thread)
+    return Response(as_markdown(kept.title, kept.turns), media_type=MARKDOWN)
+
+
+@router.post("/workspaces/{workspace}/threads.md", response_class=Response)
+def write_thread(workspace: ReadWorkspace, asked: GivenThread) -> Response:
+    """Return a thread that is not stored as Markdown, each answer with its sources."""
+    del workspace
+    return Response(as_markdown(asked.title or "", asked.given_turns() or ()), media_type=MARKDOWN)
 
 
 @router.get("/workspaces/{workspace}/threads/{thread}")
