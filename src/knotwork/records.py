@@ -756,6 +756,7 @@ class QueryResult:
     the question; it is 0 for the statement of a person. ``row_count`` is the number of rows of
     files that the result was computed from, None if unknown, and ``row_sources`` are the first of
     them. If ``is_listing`` is True, each row of the result is the row source at the same position.
+    ``notes`` name the labels, types and properties of the statement that the graph lacks.
     """
 
     language: str
@@ -771,6 +772,7 @@ class QueryResult:
     row_sources: tuple[RowSource, ...] = ()
     row_count: int | None = None
     is_listing: bool = False
+    notes: tuple[str, ...] = ()
 
     @property
     def is_empty(self) -> bool:

@@ -131,7 +131,6 @@ def test_errors_are_explained(statement: str) -> None:
     [
         ("MATCH (n) SET n.a = 1 RETURN n", "SET"),
         ("CALL db.labels() YIELD label RETURN label", "db.labels"),
-        ("MATCH (a)-[:A&B]->() RETURN a", "one type"),
         ("MATCH ((a)-->(b)){2} RETURN a", "brackets"),
         ("MATCH (a)-->{2}(b) RETURN a", "Quantified"),
         ("MATCH p = SHORTEST 1 (a)-->(b) RETURN p", "SHORTEST"),

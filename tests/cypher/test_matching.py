@@ -9,9 +9,9 @@ import networkx as nx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.cypher.graphs import Edge, make_graph, rows
+from tests.cypher.graphs import PEOPLE, Edge, make_graph, rows
 
-from knotwork._extensions.cypher.language import PropertyGraph
+from knotwork._extensions.cypher.language import PropertyGraph, run_statement
 
 pytestmark = pytest.mark.slow
 
@@ -144,3 +144,72 @@ def test_optional_and_exists_agree(edges: list[tuple[str, int, int]]) -> None:
     by_count = rows(graph, "MATCH (a) WHERE COUNT { (a)-[:A]->(:Y) } = 0 RETURN a.i")
     by_list = rows(graph, "MATCH (a) WHERE size([(a)-[:A]->(b:Y) | b]) = 0 RETURN a.i")
     assert by_exists == by_optional == by_count == by_list
+
+
+@pytest.mark.parametrize(
+    ("types", "count"),
+    [
+        ("!KNOWS", 2),
+        ("!KNOWS&!LIVES", 0),
+        ("!LIVES&!OWNS", 4),
+        ("KNOWS|!KNOWS", 6),
+        ("(KNOWS|LIVES)&!LIVES", 4),
+        ("KNOWS&LIVES", 0),
+        ("!(KNOWS|LIVES)", 0),
+        ("!%", 0),
+        ("%", 6),
+        ("KNOWS|:LIVES", 6),
+    ],
+)
+def test_types_of_relationships_are_combined_as_labels_are(types: str, count: int) -> None:
+    statement = f"MATCH (a)-[r:{types}]->(b)"
+    assert rows(PEOPLE, f"{statement} RETURN count(*)") == [count]
+    assert len(rows(PEOPLE, f"{statement} RETURN r, a.name")) == count
+    assert rows(PEOPLE, f"MATCH (a)-[r]->(b) WHERE r:{types} RETURN count(*)") == [count]
+
+
+def test_a_walk_follows_every_type_but_those_that_are_denied() -> None:
+    walk = "MATCH (a {name: 'Ada'})-[rels:!LIVES*0..2]->(n:!City) RETURN n.name ORDER BY n.name"
+    assert rows(PEOPLE, walk) == ["Ada", "Bob", "Di"]
+
+
+@pytest.mark.parametrize(
+    ("statement", "note"),
+    [
+        (
+            "MATCH (n:__person__) RETURN n",
+            "No node has the label `__person__`. Did you mean `Person`?",
+        ),
+        (
+            "MATCH (n) WHERE n:persons RETURN n",
+            "Nothing has the label or type `persons`. Did you mean `Person`?",
+        ),
+        (
+            "MATCH ()-[r:PART_OF]->() RETURN r",
+            "No relationship has the type `PART_OF`. The graph has `KNOWS`, `LIVES`.",
+        ),
+        (
+            "MATCH (n:Person) RETURN n.full_name, n.age",
+            "No node or relationship has the property `full_name`. Did you mean `name`?",
+        ),
+        (
+            "MATCH (n {alter: 3}) RETURN n",
+            "No node or relationship has the property `alter`. The graph has `age`, `name`, `w`.",
+        ),
+    ],
+)
+def test_names_that_the_graph_lacks_are_reported(statement: str, note: str) -> None:
+    assert run_statement(PEOPLE, statement).notes == (note,)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "MATCH (n:Person)-[:KNOWS]->(m) RETURN n.name, m.age, m.w",
+        "MATCH (n:City) WHERE n.name = 'Oslo' RETURN n",
+        "WITH {deep: 1} AS m RETURN m.other",
+        "MATCH (n:!Person&!City) RETURN n.name",
+    ],
+)
+def test_names_of_the_graph_are_not_reported(statement: str) -> None:
+    assert run_statement(PEOPLE, statement).notes == ()

@@ -5,6 +5,7 @@ Keys of nodes are integers or ids, whichever the owner of the graph has; both ha
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from math import ceil
@@ -62,15 +63,16 @@ def walk_graph(
     seeds: Iterable[Key],
     *,
     depth: int,
-    limit: int,
+    limit: int | None,
 ) -> WalkResult[Key]:
-    """Walk breadth first from ``seeds``, up to ``limit`` edges and ``depth`` hops.
+    """Walk breadth first from ``seeds``, up to ``limit`` edges (None: all) and ``depth`` hops.
 
     Each hop visits the nodes that the previous one found, in that order; an edge found before is
     skipped. ``adjacent`` returns the edges of each node of a batch, in order, limited to the fan.
     A batch has about as many nodes as are missing to ``limit`` if each adds as many edges as those
     of the batch before; each further one of a hop is at least twice as large.
     """
+    most = sys.maxsize if limit is None else limit
     nodes = dict.fromkeys(seeds)
     found: dict[tuple[Key, Key, str, str], AdjacentEdge[Key]] = {}
     frontier = list(nodes)
@@ -79,12 +81,12 @@ def walk_graph(
         reached: list[Key] = []
         start, size = 0, 0
         while start < len(frontier):
-            missing = limit - len(found)
+            missing = most - len(found)
             size = max(_batch_nodes(missing, gain), 2 * size)
             batch = frontier[start : start + size]
             start += size
             for edge in chain.from_iterable(adjacent(batch)):
-                if len(found) >= limit:
+                if len(found) >= most:
                     return WalkResult(list(nodes), list(found.values()))
                 key = (edge.source, edge.target, edge.type, edge.relation)
                 if key in found:
@@ -93,7 +95,7 @@ def walk_graph(
                 if edge.other not in nodes:
                     nodes[edge.other] = None
                     reached.append(edge.other)
-            gain = (len(found) - limit + missing) / len(batch)
+            gain = (len(found) - most + missing) / len(batch)
         frontier = reached
     return WalkResult(list(nodes), list(found.values()))
 

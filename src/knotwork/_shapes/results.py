@@ -69,7 +69,7 @@ RESULT = Shape(
     QueryResult,
     "The rows that a query returned.",
     "language statement parameters columns rows truncated seconds place source confidence "
-    "row_sources row_count",
+    "row_sources row_count notes",
     parameters=dict[str, Any],
     **typed(Rounded, "seconds confidence"),
     place=Annotated[str, "The graph or the tables that the statement read."],

@@ -177,15 +177,16 @@ class GraphStore(Protocol):
         *,
         direction: Direction = "both",
         depth: int = 2,
-        fan: int = 8,
-        limit: int = 50,
+        fan: int | None = 8,
+        limit: int | None = 50,
         types: Collection[str] | None = None,
     ) -> Subgraph:
         """Walk breadth first from ``seeds`` (entity ids, in order).
 
         Each hop visits the nodes that the previous one found, in that order. A node contributes at
         most ``fan`` neighbours, strongest first; edges found before are skipped. The walk ends
-        after ``limit`` edges or ``depth`` hops. ``types`` defaults to RELATES and CO_OCCURS.
+        after ``limit`` edges or ``depth`` hops; None is no limit. ``types`` defaults to RELATES and
+        CO_OCCURS.
         """
 
     def schema(self) -> GraphSchema: ...
@@ -462,6 +463,11 @@ def has_tables(store: Store) -> bool:
 
 
 def has_graphs(store: Store) -> bool:
-    """Return True if a graph was imported into an index."""
-    graphs = store.capabilities.property_graphs
-    return graphs is not None and bool(graphs.names())
+    """Return True if a graph was imported into an index, or is connected to it."""
+    return bool(graph_names(store))
+
+
+def graph_names(store: Store) -> list[str]:
+    """Return the names of the imported and the connected graphs that run Cypher."""
+    graphs, live = store.capabilities.property_graphs, store.capabilities.live_graphs
+    return [*(graphs.names() if graphs else ()), *(live.names() if live else ())]

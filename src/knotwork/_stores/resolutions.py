@@ -9,6 +9,9 @@ from typing import NamedTuple
 from knotwork._stores.base import Store
 from knotwork.records import SameAs
 
+RULES_META = "resolution.rules"
+"""The version of the rules that compared the names of an index last."""
+
 
 def read_groups(store: Store) -> dict[str, str]:
     """Return the canonical entity of every merged entity, itself included.

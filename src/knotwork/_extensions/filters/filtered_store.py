@@ -414,8 +414,8 @@ class FilteredGraph(_FilteredPart[GraphStore]):
         *,
         direction: Direction = "both",
         depth: int = 2,
-        fan: int = 8,
-        limit: int = 50,
+        fan: int | None = 8,
+        limit: int | None = 50,
         types: Collection[str] | None = None,
     ) -> Subgraph:
         followed = ENTITY_EDGES if types is None else types

@@ -299,7 +299,7 @@ class Graph:
             lambda keys: [strongest_edges(self._adjacent(key, direction), fan) for key in keys],
             [self._find(seed).id for seed in seeds],
             depth=depth,
-            limit=len(self._edges) if limit is None else limit,
+            limit=limit,
         )
         return Subgraph(
             tuple(self._nodes[key] for key in reached.nodes),

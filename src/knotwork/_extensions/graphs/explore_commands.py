@@ -17,7 +17,7 @@ from knotwork._cli.session import (
     text_option,
 )
 from knotwork._cli.terminal import Terminal
-from knotwork._cli.views import ROW_COUNT, Line, Table, each, note
+from knotwork._cli.views import NOTES, ROW_COUNT, Line, Table, each, note
 from knotwork._shapes.base import fields_of
 
 if TYPE_CHECKING:
@@ -200,7 +200,7 @@ def show_rows_of(session: Session, result: QueryResult) -> None:
 
     if not session.emit(RESULT(result)):
         session.terminal.table(show_rows(result.rows), header=result.columns)
-        session.terminal.show(result, ROW_COUNT)
+        session.terminal.show(result, ROW_COUNT, NOTES)
 
 
 @command()

@@ -85,14 +85,14 @@ class KnowledgeGraph:
         *,
         direction: Direction = "both",
         depth: int = 2,
-        fan: int = 8,
-        limit: int = 50,
+        fan: int | None = 8,
+        limit: int | None = 50,
     ) -> Subgraph:
         """Walk the graph breadth first from entities, and return what was reached.
 
         The walk is at most ``depth`` hops long and ends after ``limit`` edges. Each node adds at
-        most ``fan`` neighbours, the strongest first. With `graph.cypher` = "mirror" it walks the
-        mirror, with the same result.
+        most ``fan`` neighbours, the strongest first; None is no limit. With `graph.cypher` =
+        "mirror" it walks the mirror, with the same result.
         """
         from knotwork._retrieval.entity_lookup import resolve_names
 

@@ -348,6 +348,8 @@ class ExplorationContract:
         assert [edge.weight for edge in found.edges] == [20.0, 19.0, 18.0]
         assert [node.name for node in found.nodes] == ["a", "n0", "n1", "n2"]
         assert store.graph.explore([entity_id("a")], limit=0).edges == ()
+        every = store.graph.explore([entity_id("a")], fan=None, limit=None, depth=9)
+        assert set(every.edges) == set(store.graph.edges(types=ENTITY_EDGES))
 
     def test_the_fan_counts_neighbours_of_each_node(self, store: Store) -> None:
         add_edges(store, *(("a", "r", f"n{n}", 20 - n) for n in range(10)))

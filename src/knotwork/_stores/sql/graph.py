@@ -791,8 +791,8 @@ class SqlGraph(SqlPart):
         *,
         direction: Direction = "both",
         depth: int = 2,
-        fan: int = 8,
-        limit: int = 50,
+        fan: int | None = 8,
+        limit: int | None = 50,
         types: Collection[str] | None = None,
     ) -> Subgraph:
         followed = ENTITY_EDGES if types is None else types

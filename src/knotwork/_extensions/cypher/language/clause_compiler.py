@@ -451,9 +451,7 @@ def _count_edges(pattern: tree.PathPattern, graph: PropertyGraph) -> int | None:
         return None
     if edge.properties is not None or edge.condition is not None or edge.variable in names:
         return None
-    if not edge.types:
-        return graph.relationship_count
-    return sum(graph.type_counts.get(name, 0) for name in edge.types)
+    return graph.count_of(graph.types(edge.types))
 
 
 class QueryCompiler(ExpressionCompiler):
@@ -600,7 +598,7 @@ class QueryCompiler(ExpressionCompiler):
         self, patterns: tuple[tree.PathPattern, ...], conditions: list[Condition], scope: Scope
     ) -> tuple[Pipe, list[int]]:
         before = set(scope.names)
-        reader = PatternReader(scope)
+        reader = PatternReader(scope, self.runtime.graph)
         for pattern in patterns:
             reader.read(pattern)
         parts = reader.parts

@@ -18,6 +18,7 @@ from knotwork._extensions.cypher.language.limits import (
     list_bytes,
     map_bytes,
 )
+from knotwork._extensions.cypher.language.missing_names import report_missing
 from knotwork._extensions.cypher.language.parser import parse_statement
 from knotwork._extensions.cypher.language.property_graph import (
     GraphNode,
@@ -28,6 +29,7 @@ from knotwork._extensions.cypher.language.property_graph import (
 )
 from knotwork._extensions.cypher.language.runtime import Runtime
 from knotwork._extensions.cypher.language.static_analysis import Scope
+from knotwork._extensions.cypher.language.syntax_tree import UnionQuery
 from knotwork._extensions.cypher.language.values import Temporal
 from knotwork._query_memory import result_too_large
 from knotwork.errors import QueryRefused, QuerySyntaxError
@@ -59,7 +61,7 @@ def run_statement(
     most, truncated = max(allowed.rows, 0), False
     found: list[tuple[Value, ...]] = []
     try:
-        compiled = _compile(statement, runtime)
+        query, compiled = _compile(statement, runtime)
         results, width = ResultConverter(graph, budget), len(compiled.columns)
         for row in compiled.run([]):
             if len(found) == most:
@@ -81,6 +83,7 @@ def run_statement(
         parameters=given,
         truncated=truncated,
         seconds=time.monotonic() - started,
+        notes=report_missing(query, graph, found),
     )
 
 
@@ -93,15 +96,15 @@ def check_statement(
     """
     budget = Budget(Limits())
     try:
-        return _compile(statement, Runtime(graph, budget, dict(parameters or {}))).columns
+        return _compile(statement, Runtime(graph, budget, dict(parameters or {})))[1].columns
     finally:
         budget.close()
 
 
-def _compile(statement: str, runtime: Runtime) -> CompiledQuery:
+def _compile(statement: str, runtime: Runtime) -> tuple[UnionQuery, CompiledQuery]:
     query = parse_statement(statement, runtime.budget.limits)
     runtime.budget.check_time()
-    return QueryCompiler(runtime).compile_query(query, [], Scope())
+    return query, QueryCompiler(runtime).compile_query(query, [], Scope())
 
 
 def _parameter(value: Value, name: str, depth: int = 0) -> Value:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator as operator_functions
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from sys import getsizeof
@@ -737,12 +737,9 @@ def _constant_type(value: object) -> str | None:
     return "string" if isinstance(value, str) else "number"
 
 
-_LabelTest = Callable[[Collection[str]], bool]
-
-
 def label_test(labels: tree.LabelExpression) -> Callable[[Value], bool]:
     """Return a test of the labels of a node, or the type of a relationship."""
-    test = _names_test(labels)
+    test = tree.names_test(labels)
 
     def holds(value: Value) -> bool:
         if isinstance(value, GraphNode):
@@ -752,16 +749,3 @@ def label_test(labels: tree.LabelExpression) -> Callable[[Value], bool]:
         raise QuerySyntaxError(f"Only nodes and relationships have labels, not {kind_of(value)}.")
 
     return holds
-
-
-def _names_test(labels: tree.LabelExpression) -> _LabelTest:
-    if isinstance(labels, tree.LabelIs):
-        name = labels.name
-        return bool if name == "%" else (lambda names: name in names)
-    if isinstance(labels, tree.LabelNot):
-        inner = _names_test(labels.operand)
-        return lambda names: not inner(names)
-    tests = [_names_test(operand) for operand in labels.operands]
-    if labels.operator == "&":
-        return lambda names: all(test(names) for test in tests)
-    return lambda names: any(test(names) for test in tests)

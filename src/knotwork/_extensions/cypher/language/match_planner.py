@@ -55,7 +55,7 @@ class RelationshipPart:
     name: str
     left: str
     right: str
-    types: tuple[str, ...]
+    types: tuple[str, ...] | None
     direction: tree.Direction
     index_slot: int
     slot: int | None
@@ -104,8 +104,9 @@ def split_condition(expression: tree.Expression | None) -> list[Condition]:
 class PatternReader:
     """Resolves patterns to parts, and declares their names in ``scope``."""
 
-    def __init__(self, scope: Scope) -> None:
+    def __init__(self, scope: Scope, graph: PropertyGraph) -> None:
         self._scope = scope
+        self._graph = graph
         self._before = set(scope.names)
         self.parts = PatternParts()
 
@@ -194,7 +195,7 @@ class PatternReader:
             name,
             left,
             right,
-            pattern.types,
+            self._graph.types(pattern.types),
             pattern.direction,
             layout.add(),
             slot,
@@ -339,8 +340,7 @@ class Planner:
 
     def _expansion_cost(self, expansion: Expansion) -> float:
         graph, relationship = self.runtime.graph, expansion.relationship
-        counts = [graph.type_counts.get(name, 0) for name in relationship.types]
-        edges = sum(counts) if relationship.types else graph.relationship_count
+        edges = graph.count_of(relationship.types)
         label = self.parts.nodes[expansion.near].label
         nodes = max(len(graph.labelled(label)), 1)
         fan = edges / nodes * (2 if relationship.direction == "both" else 1)

@@ -167,7 +167,7 @@ class MatchSteps:
         def run(rows: Rows) -> Rows:
             for row in rows:
                 edge = row[slot]
-                if edge is None or (part.types and edge.type not in part.types):
+                if edge is None or (part.types is not None and edge.type not in part.types):
                     continue
                 if not isinstance(edge, GraphRelationship):
                     raise QuerySyntaxError(f"`{part.name}` is {kind_of(edge)}, not a relationship.")
@@ -314,7 +314,7 @@ class MatchSteps:
         return [
             other.index_slot
             for other in self._bound
-            if not other.types or not part.types or set(other.types) & set(part.types)
+            if None in (other.types, part.types) or set(other.types or ()) & set(part.types or ())
         ]
 
 
@@ -379,7 +379,7 @@ class Walker:
         budget: Budget,
         *,
         direction: Direction,
-        types: tuple[str, ...],
+        types: tuple[str, ...] | None,
         allowed: Allowed | None,
     ) -> None:
         self._graph = graph

@@ -315,13 +315,13 @@ class StatementParser(TokenCursor):
         leftward = self.accept("<")
         self.expect("-")
         variable: str | None = None
-        types: tuple[str, ...] = ()
+        types: tree.LabelExpression | None = None
         lengths: tuple[int, int | None] | None = None
         properties = condition = None
         if self.accept("["):
             if self.token.kind in ("name", "quoted") and not self.at_any("WHERE"):
                 variable = self.name("a relationship")
-            types = self._types() if self._accept_colon() else ()
+            types = self.label_expression() if self._accept_colon() else None
             lengths = self._lengths() if self.accept("*") else None
             properties = self.map_or_parameter() if self._at_properties() else None
             condition = self.expression() if self.accept("WHERE") else None
@@ -332,20 +332,6 @@ class StatementParser(TokenCursor):
         if leftward != rightward:
             direction = "in" if leftward else "out"
         return tree.RelationshipPattern(variable, types, properties, direction, lengths, condition)
-
-    def _types(self) -> tuple[str, ...]:
-        if self.at_any("!", "%", "("):
-            raise QueryRefused(
-                "Relationship types can only be combined with `|`.",
-                fix="List the types, as in [:A|B].",
-            )
-        types = [self.name("a type")]
-        while self.accept("|"):
-            self.accept(":")
-            types.append(self.name("a type"))
-        if self.at_any("&"):
-            raise QueryRefused("A relationship has one type, so that `&` between types is invalid.")
-        return tuple(dict.fromkeys(types))
 
     def _lengths(self) -> tuple[int, int | None]:
         """Read the shortest and longest length after ``*``; None means unlimited."""

@@ -7,14 +7,19 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from knotwork._extensions.cypher.language.syntax_tree import Direction
+from knotwork._extensions.cypher.language.syntax_tree import (
+    Direction,
+    LabelExpression,
+    names_test,
+)
 
 Value = Any
 """A Cypher value: None, bool, int, float, str, list, dict, an element, a path or a time."""
@@ -23,6 +28,7 @@ Properties = Mapping[str, Value]
 LoadProperties = Callable[[int], Properties]
 
 _KEPT_RELATIONSHIPS = 200_000
+_MOST_ASKED_FOR_PROPERTIES = 20_000
 
 
 class Element:
@@ -150,9 +156,40 @@ class PropertyGraph:
         return range(len(self.nodes)) if label is None else self._by_label.get(label, [])
 
     @property
+    def label_names(self) -> Collection[str]:
+        """The labels that a node has."""
+        return self._by_label.keys()
+
+    @property
+    def type_names(self) -> Sequence[str]:
+        """The types that a relationship has."""
+        return self._types
+
+    @cached_property
+    def property_names(self) -> frozenset[str] | None:
+        """The properties that a node or relationship has; None in a graph too large to look."""
+        if len(self.nodes) + self.relationship_count > _MOST_ASKED_FOR_PROPERTIES:
+            return None
+        edges = map(self.relationship, range(self.relationship_count))
+        return frozenset().union(*(item.properties for item in (*self.nodes, *edges)))
+
+    @property
     def relationship_count(self) -> int:
         """The number of relationships."""
         return len(self._sources)
+
+    def types(self, wanted: LabelExpression | None) -> tuple[str, ...] | None:
+        """Return the types in the graph that fit an expression, None for all."""
+        if wanted is None:
+            return None
+        fits = names_test(wanted)
+        return tuple(t for t in self._types if fits((t,)))
+
+    def count_of(self, types: Sequence[str] | None) -> int:
+        """Return the number of relationships of some types, None for all."""
+        if types is None:
+            return self.relationship_count
+        return sum(self.type_counts[name] for name in types)
 
     def relationship(self, index: int) -> GraphRelationship:
         """Return the relationship with an index; recent ones are cached."""
@@ -167,13 +204,13 @@ class PropertyGraph:
         return known
 
     def expand(
-        self, node: int, direction: Direction, types: Sequence[str]
+        self, node: int, direction: Direction, types: Sequence[str] | None
     ) -> Iterator[tuple[int, int]]:
         """Yield the index of each relationship of a node and of the node at its other end.
 
-        No types means all types. A self-loop is yielded once in every direction.
+        None means all types. A self-loop is yielded once in every direction.
         """
-        for type_ in types or (None,):
+        for type_ in (None,) if types is None else types:
             if direction != "in":
                 yield from self._adjacency(type_, "out").pairs(node)
             if direction == "in":

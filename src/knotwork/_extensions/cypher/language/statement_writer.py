@@ -181,7 +181,7 @@ class _StatementWriter:
         if any(edge.lengths is None or edge.lengths[0] > 0 for edge in path.relationships):
             return False
         return all(
-            node.labels is None or _allows(node.labels, self.rules.hidden_label)
+            node.labels is None or tree.names_test(node.labels)([self.rules.hidden_label])
             for node in path.nodes
         )
 
@@ -204,8 +204,8 @@ class _StatementWriter:
             text = quote(edge.variable)
             if edge.lengths is None:
                 self._relationships.add(edge.variable)
-        if edge.types:
-            text += ":" + "|".join(map(quote, edge.types))
+        if edge.types is not None:
+            text += f":{_nested_labels(edge.types)}"
         if edge.lengths is not None:
             least, most = edge.lengths
             text += f"*{least}..{'' if most is None else most}"
@@ -385,13 +385,3 @@ def _nested_labels(labels: tree.LabelExpression) -> str:
 def _bracketed_labels(labels: tree.LabelExpression) -> str:
     text = _nested_labels(labels)
     return f"({text})" if isinstance(labels, tree.LabelJunction) else text
-
-
-def _allows(labels: tree.LabelExpression, label: str) -> bool:
-    """Return True if a node with this label alone satisfies a label expression."""
-    if isinstance(labels, tree.LabelIs):
-        return labels.name in ("%", label)
-    if isinstance(labels, tree.LabelNot):
-        return not _allows(labels.operand, label)
-    combine = all if labels.operator == "&" else any
-    return combine(_allows(operand, label) for operand in labels.operands)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -126,6 +127,20 @@ class LabelJunction:
 LabelExpression: TypeAlias = "LabelIs | LabelNot | LabelJunction"
 
 
+def names_test(labels: LabelExpression) -> Callable[[Collection[str]], bool]:
+    """Return a test of the labels of a node, or of the one type of a relationship."""
+    if isinstance(labels, LabelIs):
+        name = labels.name
+        return bool if name == "%" else (lambda names: name in names)
+    if isinstance(labels, LabelNot):
+        inner = names_test(labels.operand)
+        return lambda names: not inner(names)
+    tests = [names_test(operand) for operand in labels.operands]
+    if labels.operator == "&":
+        return lambda names: all(test(names) for test in tests)
+    return lambda names: any(test(names) for test in tests)
+
+
 @dataclass(frozen=True, slots=True)
 class HasLabel:
     subject: Expression
@@ -221,7 +236,7 @@ class RelationshipPattern:
     """
 
     variable: str | None
-    types: tuple[str, ...]
+    types: LabelExpression | None
     properties: Expression | None
     direction: Direction
     lengths: tuple[int, int | None] | None = None
