@@ -3,6 +3,7 @@
 import pytest
 from tests.retrieval.small_index import build_index
 
+import knotwork
 from knotwork._extensions.agents.agent import (
     AGENTS,
     MOST_UNUSABLE,
@@ -22,7 +23,7 @@ from knotwork._extensions.testing.chat_models import ScriptedChatModel
 from knotwork._extensions.testing.embedders import HashingEmbedder
 from knotwork._stores.urls import open_store
 from knotwork.errors import ModelUnavailable, RetrievalError, UnknownName
-from knotwork.records import Query
+from knotwork.records import Document, Query
 
 QUESTION = "Where did the director of Silver Lantern grow up?"
 
@@ -299,3 +300,19 @@ def test_a_draft_is_within_its_tokens_and_needs_no_model(index, embedder):
     assert any("token budget" in note for note in evidence.notes)
     assert silent.requests == []
     assert "Marta Ilves" in titles(revise_with(None, index, embedder))
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Where was the founder of Lantern Works born?",
+        "In which town was the one born who founded Lantern Works?",
+    ],
+)
+def test_rules_follow_relations_in_the_order_that_the_graph_has(question):
+    texts = ("Lantern Works was founded by Marta Ilves.", "Marta Ilves was born in Tartu.")
+    with knotwork.open("memory:", embedding_model="none") as kb:
+        kb.index_documents([Document(f"{n}.md", text) for n, text in enumerate(texts)])
+        (path, *_) = build_agent("reasoning", store=kb.store).retrieve(Query(question)).paths
+    assert [hop.relation for hop in path.hops] == ["founded by", "born in"]
+    assert path.hops[-1].target_name == "Tartu"

@@ -46,6 +46,16 @@ def store(sample_store, server, tmp_path, monkeypatch):
     return copied
 
 
+def test_the_model_chooses_the_mode_only_if_asked_to(store, server):
+    plain = knotwork("ask", QUESTION, "--json").json
+    chosen = knotwork("ask", QUESTION, "--json", "--classify").json
+    assert [plain["usage"]["stages"].keys(), chosen["usage"]["stages"].keys()] == [
+        {"answer"},
+        {"answer", "route"},
+    ]
+    assert chosen["mode"] == "basic"
+
+
 def test_a_model_answers_from_the_index_and_is_paid_once(store, server):
     first = knotwork("ask", QUESTION, "--json").json
     assert first["model"] == "openai:knotwork-test"

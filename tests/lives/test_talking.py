@@ -6,6 +6,7 @@ import pytest
 
 import knotwork
 from knotwork.agents import Chat, ask_agent
+from knotwork.testing import ScriptedChatModel
 
 pytestmark = pytest.mark.slow
 
@@ -119,6 +120,24 @@ def test_an_agent_plans_with_a_model_within_its_tokens(with_model, own_index, ki
         )
     assert evidence.hits
     assert answer.citations or not answer.answered
-    totals = with_model.traffic.totals
-    assert totals.calls > 0
-    assert totals.input_tokens + totals.output_tokens <= 6500
+    assert answer.model
+    assert with_model.traffic.totals.calls == answer.usage.model_calls
+    planning = [stage for stage in answer.usage.stages if stage.stage != "answer"]
+    assert planning
+    assert sum(stage.input_tokens + stage.output_tokens for stage in planning) <= 6500
+
+
+def test_an_agent_that_abstains_asks_no_model_for_an_answer(with_model, own_index):
+    with knotwork.open(own_index) as base:
+        answer, _ = ask_agent(
+            base, "How many zebras does a quantum volcano sell?", kind="corrective"
+        )
+    assert not answer.answered
+    assert with_model.traffic.totals.calls == 0
+
+
+def test_an_agent_is_answered_by_the_model_that_a_program_gives(own_index):
+    model = ScriptedChatModel("Oriane Keld was born in Tarnby. [1]")
+    with knotwork.open(own_index, chat_model=model) as base:
+        answer, _ = ask_agent(base, "Where was Oriane Keld born?", kind="corrective")
+    assert (answer.model, answer.text) == (model.name, "Oriane Keld was born in Tarnby. [1]")

@@ -77,8 +77,10 @@ def test_a_model_plans_within_its_tokens_and_the_budget_of_the_server(sample_ind
             assert steps[-1]["tokens"] > 0
             spent = models.traffic.totals
             assert spent.input_tokens + spent.output_tokens <= 2_000
-            before = spent.calls
-            run(client, {**body, "tokens": 0, "question": QUESTION}, headers=reader)
+            unplanned = run(client, {**body, "tokens": 0, "question": QUESTION}, headers=reader)
+            stages = unplanned[-1][1]["usage"]["stages"]
+            assert set(stages) <= {"answer"}
+            before = models.traffic.totals.calls
             run(client, {**body, "use_llm": False, "question": QUESTION}, headers=reader)
             assert models.traffic.totals.calls == before
 

@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from knotwork._indexing.run import IndexingRun, IndexOptions
     from knotwork._indexing.splitters import Splitter
     from knotwork._inference.call_limits import RetryPolicy
+    from knotwork._inference.role_models import RoleModels
     from knotwork._retrieval.filters import FilterSpec
     from knotwork._stores.fields import FieldInfo
     from knotwork._synthesis.engine import AnswerEngine
@@ -173,6 +174,13 @@ class KnowledgeBase:
     def reranker(self) -> Reranker | None:
         """The reranking model of the settings; None if they name none."""
         return self.models.reranker
+
+    def open_chat_models(self) -> RoleModels:
+        """Open the language models of each role; the caller closes them."""
+        from knotwork._inference.role_models import RoleModels
+
+        companions = companions_of(self.store)
+        return RoleModels.of(self.settings, companions, model=self._chat_model)
 
     @property
     def reader(self) -> AnswerReader | None:

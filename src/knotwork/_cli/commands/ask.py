@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 @MIN_SCORE_OPTION
 @RETRIEVAL_QUERY_OPTION
 @PARAMETER_OPTION
+@click.option("--classify", is_flag=True, help="Let the model choose the mode.")
 @click.option("--expand", is_flag=True, help="Also search for keywords that a model suggests.")
 @click.option("--explain", is_flag=True, help="Show the passages, and why each was found.")
 @without_option("--no-llm", "use_llm", help="Quote sentences; do not use the language model.")
@@ -58,9 +59,8 @@ def ask_command(
 
     If the documents hold no answer, the command says so and shows the nearest passages. With a
     language model (llm.model), the model writes the answer from the passages found; if it fails,
-    sentences of the documents are quoted, and a note gives the reason. Questions about all
-    documents, one document or a topic are answered with an outline or central sentences, and
-    questions for numbers with counts.
+    sentences of the documents are quoted, and a note gives the reason. Questions about documents
+    or a topic are answered with an outline or central sentences.
     $ knotwork ask "Who approves travel abroad?"
     $ knotwork ask "What are the main themes?" --mode global
     $ knotwork ask "When was the mine closed?" --where "date >= 2023" --json

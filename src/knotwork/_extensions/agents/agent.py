@@ -18,12 +18,13 @@ import numpy as np
 
 from knotwork._extensions.agents.graph_reasoner import GraphReasoner
 from knotwork._indexing.embedding import EMBEDDER_META
-from knotwork._inference.call_costs import count_request
+from knotwork._inference.call_costs import UsageMeter, count_request
 from knotwork._inference.chat import ChatModel, ChatReply, complete_checked
 from knotwork._inference.cross_encoders import Reranker
 from knotwork._inference.embedder import Embedder
+from knotwork._inference.model_registry import price_table
 from knotwork._inference.prompt_material import escape_tags
-from knotwork._inference.role_models import RoleModels, open_budget
+from knotwork._inference.role_models import open_budget
 from knotwork._knowledge_base import KnowledgeBase
 from knotwork._retrieval.base import Retriever
 from knotwork._retrieval.evidence_builder import SHOWN_SENTENCES
@@ -32,7 +33,8 @@ from knotwork._retrieval.fusion import raise_scores
 from knotwork._retrieval.question import Question, rarity, read_question, request_about
 from knotwork._retrieval.retriever_registry import RETRIEVERS, build_retriever, may_rerank
 from knotwork._run import Progress, Stage, Steps, Verb
-from knotwork._stores.base import Store, companions_of
+from knotwork._stores.base import Store
+from knotwork._synthesis.answer_writer import AnswerWriter
 from knotwork._synthesis.ask_request import note_nothing_left
 from knotwork._synthesis.extractive_answers import compose_answer, read_hits
 from knotwork._text.terms import content_terms, terms
@@ -65,7 +67,7 @@ class AgentOptions(TypedDict, total=False):
     steps: int
     """The maximum number of searches; by default 6."""
     tokens: int | None
-    """The maximum number of language model tokens; by default 8,000. None is no limit."""
+    """The maximum number of tokens for choosing steps; by default 8,000. None is no limit."""
     k: int | None
     """How many passages to find; by default `retrieval.k`."""
     use_llm: bool
@@ -80,9 +82,10 @@ class AgentOptions(TypedDict, total=False):
 def ask_agent(
     knowledge_base: KnowledgeBase, question: str, **options: Unpack[AgentOptions]
 ) -> Steps[tuple[Answer, Evidence]]:
-    """Return an answer of cited sentences, and the evidence with the trace of all steps.
+    """Return an answer with citations, and the evidence with the trace of all steps.
 
-    A run yields each `AgentStep`. If a corrective agent abstains, there is no answer. Raises
+    A run yields each `AgentStep`. The model writes the answer, if one is set; else it consists of
+    sentences of the documents. If a corrective agent abstains, there is no answer. Raises
     UnknownName for an unknown kind, tool or field, RetrievalError, FilterError for an invalid
     filter, ConfigError for invalid settings of a model.
     """
@@ -92,12 +95,14 @@ def ask_agent(
     tools = options.get("tools", DEFAULT_TOOLS)
     k = options.get("k")
     budget = open_budget(options.get("budget", ""), settings.llm, count_tokens=count_tokens)
-    with closing(RoleModels.of(settings, companions_of(store))) as models:
+    use_llm = options.get("use_llm", True)
+    with closing(knowledge_base.open_chat_models()) as models:
+        open_role = partial(models.open, meter=UsageMeter(), budget=budget)
         agent = build_agent(
             options.get("kind", "iterative"),
             store=store,
             embedder=embedder,
-            model=models.open("keyword", budget=budget) if options.get("use_llm", True) else None,
+            model=open_role("keyword") if use_llm else None,
             reranker=knowledge_base.reranker if any(map(may_rerank, tools)) else None,
             tools=tools,
             steps=options.get("steps", DEFAULT_STEPS),
@@ -109,7 +114,19 @@ def ask_agent(
         if wanted is not None:
             notes = (*note_nothing_left(store, wanted), *evidence.notes)
             evidence = replace(evidence, notes=notes)
-        answer = compose_answer(evidence, store=store, settings=settings.answer)
+        writing = open_role("answer") if use_llm else None
+        if writing is None or STILL_POOR in evidence.notes:
+            answer = compose_answer(evidence, store=store, settings=settings.answer)
+        else:
+            writer = AnswerWriter(
+                writing,
+                store=store,
+                settings=settings.answer,
+                prices=price_table(settings.llm),
+                notes=models.notes,
+            )
+            *_, last = writer.write(evidence)
+            answer = last.value
         return replace(answer, mode="agent"), evidence
 
 
@@ -445,6 +462,9 @@ WIDENED = 3
 """How many times as many passages are searched for if evidence is poor."""
 
 REWRITE_WEIGHT = 0.3
+STILL_POOR = "The evidence is still poor after searching in other ways."
+"""The note of a corrective agent that abstains."""
+
 OTHER_TOOL = "hybrid"
 """What a corrective agent searches with next, if it is among its tools."""
 
@@ -472,7 +492,7 @@ def correct(state: AgentState) -> AgentMove | None:
         return AgentMove(tool, rewritten, reason, REWRITE_WEIGHT)
     if judged.verdict is EvidenceVerdict.POOR:
         state.abstains = True
-        state.notes.append("The evidence is still poor after searching in other ways.")
+        state.notes.append(STILL_POOR)
     return None
 
 

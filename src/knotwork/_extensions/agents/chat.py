@@ -27,10 +27,9 @@ from knotwork._extensions.agents.fact_rules import (
 from knotwork._extensions.agents.moments import BEGINNING, is_before, moment_after, read_moment
 from knotwork._inference.call_costs import UsageMeter
 from knotwork._inference.chat import ChatModel
-from knotwork._inference.role_models import RoleModels, open_budget
+from knotwork._inference.role_models import open_budget
 from knotwork._knowledge_base import KnowledgeBase
 from knotwork._run import Stage, Steps, Verb
-from knotwork._stores.base import companions_of
 from knotwork._synthesis.follow_ups import (
     MOST_TURNS,
     NameReader,
@@ -381,7 +380,7 @@ class Chat(Conversation):
             memory = self._open_memory(
                 partial(FactMemory, memory) if memory else partial(open_facts, store)
             )
-        self._models = RoleModels.of(settings, companions_of(store))
+        self._models = knowledge_base.open_chat_models()
         self._meter = UsageMeter()
         budget = open_budget(options.get("budget", ""), settings.llm, count_tokens=count_tokens)
         reads = options.get("use_llm", True)

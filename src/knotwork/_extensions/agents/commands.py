@@ -410,7 +410,7 @@ AGENT_KINDS = ("iterative", "corrective", "reasoning", "revising")
 )
 @number_option("--steps", default=6, help="Maximum number of searches.")
 @number_option(
-    "--tokens", default=8_000, least=0, help="Maximum number of tokens of the language model."
+    "--tokens", default=8_000, least=0, help="Maximum number of tokens for choosing steps."
 )
 @number_option("-k", help="Number of passages.")
 @WHERE_OPTION
@@ -421,8 +421,8 @@ def agent_command(
 ) -> None:
     """Answer a question step by step: plan, search, judge, and search again.
 
-    A language model, if one is set, chooses the steps; otherwise rules do, without tokens. The
-    answer consists of sentences from the documents.
+    A language model, if one is set, chooses the steps and writes the answer. Otherwise rules
+    choose, and the answer consists of sentences from the documents.
     $ knotwork agent "Where did the director of Silver Lantern grow up?"
     $ knotwork agent "Who approves travel abroad?" --kind corrective --explain
     $ knotwork agent "What did Ann Lee direct?" --where "date >= 2023"

@@ -122,6 +122,9 @@ class GraphReasoner:
             if start is not None:
                 steps = tuple(frozenset(link.relation for link in hop.links) for hop in plan.hops)
                 plans.append(RelationPlan(start.id, steps, "by rules"))
+                # Of two words for relations, either may be the one next to the entity.
+                if len(steps) > 1:
+                    plans.append(RelationPlan(start.id, steps[::-1], "by rules"))
         return plans
 
     def _relations_around(self, entities: Sequence[Entity]) -> dict[str, int]:

@@ -106,6 +106,9 @@ class AskRequest(SearchRequest, AnswerOptions):
     """Answer a question."""
 
     expand: bool = Field(default=False, description="Also search by keywords from the model.")
+    classify: bool = Field(
+        default=False, description="Whether the model chooses the mode if it is auto."
+    )
     turns: list[TurnShape] = Field(
         default=[],
         max_length=20,

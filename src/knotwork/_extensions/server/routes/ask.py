@@ -313,7 +313,7 @@ async def ask_agent(
     """Answer a question step by step, as server-sent events.
 
     Events are `step` (a search, its reason and its result), and finally `sources` (all passages,
-    with the trace) and `done` (the answer, quoted from the documents), or `error`.
+    with the trace) and `done` (the answer), or `error`.
     """
     wanted = AskRequest(asked.question, use_llm=asked.use_llm)
     question = check_question(server, key, wanted)
