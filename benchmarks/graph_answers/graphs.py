@@ -68,6 +68,46 @@ VALUES: dict[str, dict[str, str]] = {
     "people": {"name": "MATCH (n) RETURN n.name"},
     "articles": {"name": "MATCH (n) RETURN n.name"},
     "story": {},
+    "followers": {
+        "user": "MATCH (n:User) RETURN n.name",
+        "city": "MATCH (n:City) RETURN n.name",
+        "age": "MATCH (n:User) RETURN n.age",
+        "year": "MATCH ()-[r:FOLLOWS]->() RETURN r.since",
+    },
+    "company": {
+        "employee": "MATCH (n:Employee) RETURN n.name",
+        "department": "MATCH (n:Department) RETURN n.name",
+        "salary": "MATCH (n:Employee) RETURN n.salary",
+    },
+    "hospital": {
+        "doctor": "MATCH (n:医生) RETURN n.姓名",
+        "patient": "MATCH (n:病人) RETURN n.姓名",
+        "ward": "MATCH (n:科室) RETURN n.名称",
+        "drug": "MATCH (n:药品) RETURN n.名称",
+        "age": "MATCH (n) RETURN n.年龄",
+        "price": "MATCH (n:药品) RETURN n.价格",
+        "date": "MATCH ()-[r:治疗]->() RETURN r.日期",
+    },
+    "machines": {
+        "maker": "MATCH ()-[:manufacturer]->(n) RETURN n.name",
+        "part": "MATCH (n)-[:`part of`|manufacturer]->() RETURN n.name",
+        "weight": "MATCH ()-[:weight]->(n) RETURN n.name",
+        "place": "MATCH ()-[:`headquartered in`]->(n) RETURN n.name",
+    },
+    "rivers": {
+        "river": "MATCH (n)-[:长度]->() RETURN n.name",
+        "city": "MATCH ()-[:流经]->(n) RETURN n.name",
+        "length": "MATCH ()-[:长度]->(n) RETURN n.name",
+        "province": "MATCH ()-[:所属省份]->(n) RETURN n.name",
+    },
+    "social": {
+        "person": "MATCH (n:Person) RETURN n.name",
+        "post": "MATCH (n:Post) RETURN n.title",
+        "forum": "MATCH (n:Forum) RETURN n.title",
+        "city": "MATCH (n:City) RETURN n.name",
+        "date": "MATCH (n) UNWIND [n.birthday, n.creationDate] AS d RETURN DISTINCT d",
+        "year": "MATCH ()-[r]->() UNWIND [r.since, r.classYear] AS y RETURN DISTINCT y",
+    },
 }
 """For each graph and kind of answer, the statement that returns all values of that kind."""
 
@@ -139,6 +179,11 @@ def _copy_northwind(_: Path, files: Path) -> None:
         shutil.copy(path, files)
 
 
+def _copy_unseen(_: Path, files: Path) -> None:
+    for path in (HERE / "unseen" / files.name).iterdir():
+        shutil.copy(path, files)
+
+
 def _cut_metaqa(data: Path, files: Path) -> None:
     """Write all triples of the films of some names, and of films that share a person with them."""
     triples = list(_triples(data / "graph/metaqa_khop/kb.tsv"))
@@ -193,3 +238,6 @@ PREPARED: dict[str, Callable[[Path, Path], None]] = {
     "articles": _copy_articles,
     "story": _copy_story,
 }
+UNSEEN = ("followers", "company", "hospital", "machines", "rivers", "social")
+"""The graphs of the second part. The rules were changed with all of them in view but the last."""
+PREPARED |= dict.fromkeys(UNSEEN, _copy_unseen)

@@ -1,4 +1,4 @@
-"""Measure answers from graphs: ask questions about seven graphs and judge what plain `ask` prints.
+"""Measure answers from graphs: ask questions about 13 graphs and judge what plain `ask` prints.
 
     python benchmarks/graph_answers/run.py --data data/bench
     python benchmarks/graph_answers/run.py --graph northwind --show
@@ -9,9 +9,9 @@ with one value that has a headline or bold words, only these. A count must be th
 answer of yes or no must begin with it; instead of "yes", the fact itself is right. A quarter of the
 questions has no answer in the graph: these are right if they are refused.
 
-Northwind and the triples of the articles are beside this script, the other graphs in the folder of
-`--data`. `--check` compares the answers in `questions.jsonl` with the rows of the statements there,
-and exits with 1 if they differ. Time is that of the processor.
+The six graphs of the part `unseen`, Northwind and the triples of the articles are beside this
+script, the other graphs in the folder of `--data`. `--check` compares the expected answers with the
+rows of the statements beside them, and exits with 1 if they differ. Time is that of the processor.
 """
 
 from __future__ import annotations
@@ -36,6 +36,8 @@ from knotwork import Answer
 
 SURE = 0.6
 """A wrong answer with more confidence than this is counted as sure."""
+PARTS = ("questions", "unseen")
+"""The questions with which the rules were written, and later ones about other graphs."""
 FIGURES = ("right", "wrong", "sure", "refused")
 _MARK = re.compile(r"\s*\[\d+\]|\*\*")
 _NUMBER = re.compile(r"(?<![\w.])\d+(?:[.,]\d+)*")
@@ -85,11 +87,13 @@ def is_right(row: Row, answer: Answer, values: Mapping[str, Collection[str]]) ->
         states = len(names) > 1 and names <= find_values(text, names)
         return bool(_YES.match(text)) or (states and not _NO.match(text))
     if of == "number":
-        named = find_values(lead, {name for kind in values.values() for name in kind})
+        names = {name for kind in values.values() for name in kind if not _NUMBER.fullmatch(name)}
+        named = find_values(lead, names)
         for name in sorted(named, key=len, reverse=True):
             lead = lead.replace(name, " ")
         numbers = [number.replace(",", "") for number in _NUMBER.findall(lead)]
-        return numbers[:1] == wanted[0]
+        # "53.8333333333" is as right as "53.8333".
+        return [f"{float(number):g}" for number in numbers[:1]] == wanted[0]
     known = {value for group in wanted for value in group}
     kind = {*known, *values.get(of, ())}
     printed, allowed = find_values(text, kind), known | {fold(name) for name in row.get("may", ())}
@@ -175,6 +179,7 @@ def main() -> None:
         "--data", type=Path, default=Path("data/bench"), help="folder of the graphs"
     )
     parser.add_argument("--graph", action="append", choices=PREPARED, help="by default all")
+    parser.add_argument("--part", action="append", choices=PARTS, help="by default all")
     parser.add_argument("--limit", type=int, help="questions of each graph")
     parser.add_argument("--retriever", default="auto")
     parser.add_argument("--embedder", default="", help='by default that of Knotwork; or "none"')
@@ -182,12 +187,14 @@ def main() -> None:
     parser.add_argument("--show", action="store_true", help="show the answers that are not right")
     parser.add_argument("--check", action="store_true", help="check the expected answers, ask none")
     arguments = parser.parse_args()
-    lines = (HERE / "questions.jsonl").read_text("utf-8").splitlines()
+    files = [HERE / f"{part}.jsonl" for part in arguments.part or PARTS]
+    lines = (line for file in files for line in file.read_text("utf-8").splitlines())
     asked = [json.loads(line) for line in lines]
+    graphs = arguments.graph or list(dict.fromkeys(row["graph"] for row in asked))
     keeping = nullcontext(arguments.cache) if arguments.cache else tempfile.TemporaryDirectory()
     rows, faults = list[Row](), 0
     with keeping as folder:
-        for graph in arguments.graph or PREPARED:
+        for graph in graphs:
             wanted = [row for row in asked if row["graph"] == graph][: arguments.limit]
             with open_graph(graph, arguments.data, Path(folder), arguments.embedder) as kb:
                 if arguments.check:

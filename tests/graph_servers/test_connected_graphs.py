@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import socket
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +19,7 @@ from tests.retrieval.queries.films import ACTED, DIRECTED, FILMS, PEOPLE, values
 import knotwork
 from knotwork import KnowledgeBase
 from knotwork._extensions.graphs.servers.bolt_connection import BoltConnection, BoltStatement
+from knotwork._extensions.graphs.servers.served_graphs import CONNECTIONS_META
 from knotwork._extensions.graphs.servers.server_address import read_address
 from knotwork._extensions.graphs.servers.server_statements import refuse_writing_plan
 from knotwork.errors import (
@@ -110,6 +114,26 @@ def test_a_connected_graph_is_asked_by_its_name(kb):
             ("Liis Tamm", "Paper Moon"),
         )
         assert found.place == "the graph films"
+
+
+@pytest.mark.parametrize(
+    ("question", "names"),
+    [
+        ("Who directed Paper Moon?", {"Olev Raud"}),
+        ("Which films did Olev Raud direct?", {"Copper Kettle", "Paper Moon"}),
+        ("Who is the youngest person?", {"Liis Tamm"}),
+        ("Which film has the most actors?", {"Copper Kettle"}),
+        ("谁导演了Paper Moon？", {"Olev Raud"}),
+    ],
+)
+def test_plain_questions_reach_a_connected_graph(kb, question, names):
+    (result,) = kb.ask(question).results
+    assert {row[0] for row in result.rows} == names
+    assert result.place == "the graph films"
+
+
+def test_a_question_about_something_else_is_refused(kb):
+    assert not kb.ask("Who is the wife of Olev Raud?").answered
 
 
 def test_elements_paths_and_times_are_plain_values(kb):
@@ -379,3 +403,47 @@ def test_without_the_driver_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "neo4j", None)
     with pytest.raises(MissingExtra, match="bolt"):
         BoltConnection(read_address("bolt://h"))
+
+
+@pytest.fixture
+def broken_server() -> Iterator[tuple[int, list[int]]]:
+    """A server that ends each connection; its port, and a list with one item for each."""
+    met: list[int] = []
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def serve() -> None:
+            with contextlib.suppress(OSError):
+                while True:
+                    connection, _ = listening.accept()
+                    met.append(1)
+                    connection.close()
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        yield listening.getsockname()[1], met
+        listening.shutdown(socket.SHUT_RDWR)
+        thread.join()
+
+
+def test_a_server_that_fails_is_left_out_with_a_note_and_not_asked_again_at_once(
+    tmp_path, broken_server, caplog
+):
+    port, met = broken_server
+    (tmp_path / "a.txt").write_text("Ann Lee approves travel abroad.")
+    with knotwork.open(tmp_path / "a.knot", embedding_model="none") as kb:
+        kb.index(tmp_path / "a.txt")
+        url = f"bolt://reader@127.0.0.1:{port}/films"
+        connection = {"name": "films", "url": url, "language": "cypher", "server": "Neo4j"}
+        kb.store.set_meta({CONNECTIONS_META: json.dumps([connection])})
+        first = kb.ask("Who approves travel abroad?")
+        asked = len(met)
+        second = kb.ask("Who directed Silver Lantern?")
+    assert first.answered
+    assert not second.answered
+    for answer in (first, second):
+        (note,) = answer.notes
+        assert note.startswith(
+            f"The graph `films` was left out: The server {url} cannot be reached"
+        )
+    assert len(met) == asked > 0
+    assert not caplog.records

@@ -1,10 +1,12 @@
 """Words for the links, properties and kinds of graphs, in English and Chinese.
 
-The groups are those of `schema_words.txt` and `kind_words.txt` in the folder `data`.
+The groups are those of `schema_words.txt`, `kind_words.txt` and `scale_words.txt` in the folder
+`data`.
 """
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
@@ -14,6 +16,7 @@ from typing import NamedTuple
 
 from knotwork._text.languages import simplify
 from knotwork._text.relation_words import base_form
+from knotwork.records import Span
 
 
 class Role(StrEnum):
@@ -78,6 +81,99 @@ def read_schema_words() -> SchemaWords:
         {word: frozenset(found) for word, found in kinds.items()},
         frozenset(persons),
     )
+
+
+class Degree(StrEnum):
+    """The form of an adjective: "how old", "older", "oldest"."""
+
+    HOW = "how"
+    MORE = "more"
+    MOST = "most"
+
+
+class Scale(NamedTuple):
+    """Words for properties that grow with an adjective, and that fall with it.
+
+    With ``is_general``, it may also be about a property that the question names.
+    """
+
+    rising: tuple[str, ...]
+    falling: tuple[str, ...]
+    is_general: bool
+
+
+class ScaleMention(NamedTuple):
+    """An adjective in a question: its scales, each with True for its upper end."""
+
+    span: Span
+    degree: Degree
+    scales: tuple[tuple[Scale, bool], ...]
+
+    @property
+    def is_general(self) -> bool:
+        """True if a property of another name may be meant."""
+        return any(scale.is_general for scale, _ in self.scales)
+
+
+def find_scales(text: str) -> list[ScaleMention]:
+    """Return the adjectives of a question that ask for, compare or order by a property."""
+    forms, known = _read_scales()
+    plain = simplify(text)
+    found = []
+    for degree, form in forms.items():
+        for match in form.finditer(plain if len(plain) == len(text) else text):
+            word = next(held for held in match.groups() if held)
+            is_zh = degree is Degree.MORE and not word.isascii()
+            start = match.end() - len(word) if is_zh else match.start()
+            is_turned = match[0].lower().startswith("l") and word[0].lower() != "l"
+            key = re.sub(r"[\s-]+", "_", word.lower())
+            scales = tuple((scale, upper != is_turned) for scale, upper in known[key])
+            found.append(ScaleMention(Span(start, match.end()), degree, scales))
+    return found
+
+
+@cache
+def _read_scales() -> tuple[
+    Mapping[Degree, re.Pattern[str]], Mapping[str, Mapping[tuple[Scale, bool], None]]
+]:
+    """Return the patterns of adjectives by degree, and the scales of each form."""
+    known = defaultdict[str, dict[tuple[Scale, bool], None]](dict)
+    forms: defaultdict[str, set[str]] = defaultdict(set)
+    for line in _lines("scale_words.txt"):
+        more, less, rising, falling = line.lstrip("? ").split("|")
+        scale = Scale(tuple(rising.split()), tuple(falling.split()), line.startswith("?"))
+        for words, upper in ((more, True), (less, False)):
+            for word in words.split():
+                for key, form in _forms_of(word):
+                    forms[key].add(form.replace("_", r"[\s-]"))
+                    known[form][scale, upper] = None
+    how, more, most, base, han = (
+        "|".join(sorted(forms[key], key=len, reverse=True))
+        for key in ("how", "more", "most", "base", "han")
+    )
+    patterns = {
+        Degree.HOW: rf"\bhow\s+({how})\b|(?<=years )({how})\b|(?:有多么?|多)(?!少)({han})",
+        Degree.MORE: rf"\b(?:(?:more|less)\s+({base})|({more}))\b"
+        rf"|(?<=比)[^，。？?]{{1,20}}?({han})|({han})(?=于)",
+        Degree.MOST: rf"\b(?:(?:most|least)\s+({base})|({most}))\b|最({han})",
+    }
+    return {key: re.compile(form, re.IGNORECASE) for key, form in patterns.items()}, known
+
+
+def _forms_of(word: str) -> Iterator[tuple[str, str]]:
+    """Yield the forms of an adjective, each with its degree; "base" may have "more" before it."""
+    if not word.isascii() or "_" in word:
+        yield ("most" if word.isascii() else "han"), word
+        return
+    base, *irregular = word.split("/")
+    stem = base.removesuffix("e")
+    if base.endswith("y"):
+        stem = f"{base[:-1]}i"
+    elif re.fullmatch(r"[a-z]*[^aeiou][aeiou][^aeiouwy]", base):
+        stem = base + base[-1]
+    yield "how", base
+    yield "base", base
+    yield from zip(("more", "most"), irregular or (f"{stem}er", f"{stem}est"), strict=True)
 
 
 def joined_form(word: str) -> str:

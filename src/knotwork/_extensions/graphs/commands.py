@@ -428,7 +428,7 @@ def verify(session: Session) -> None:
 )
 @click.option("--read-only", is_flag=True, help="Always so: a connected graph is never changed.")
 def connect(session: Session, *, url: str, name: str, password_env: str, read_only: bool) -> None:
-    """Make a live graph a source of `graph query`, `cypher --graph` and retrievers by query.
+    """Make a live graph a source of `ask` (Bolt), `graph query`, `cypher --graph` and retrievers.
 
     The index remembers name and URL, never the password. URLs are bolt://USER@HOST:7687/DATABASE,
     also bolt+s, bolt+ssc, neo4j and neo4j+s, and sparql+http://HOST/PATH or sparql+https. What is

@@ -37,7 +37,7 @@ from knotwork._indexing.embedding import (
     stored_embedder,
 )
 from knotwork._indexing.prepare import Prepared
-from knotwork._indexing.resolution.resolver import RULES_META, decide
+from knotwork._indexing.resolution.resolver import decide
 from knotwork._indexing.splitters import SectionTree
 from knotwork._inference.embedder import PassageVectors
 from knotwork._retrieval.chunk_entities import read_merged_entities_of
@@ -52,6 +52,7 @@ from knotwork._stores.corrections import (
     read_corrections,
     subject_of,
 )
+from knotwork._stores.resolutions import RULES_META
 from knotwork._text.languages import detect_language
 from knotwork._text.names import normal_form
 from knotwork.errors import ConfigError, UnknownName

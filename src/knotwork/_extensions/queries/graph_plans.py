@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, permutations
 from typing import Any, NamedTuple
@@ -50,13 +50,16 @@ WHEN = re.compile(
     r"\bwhen\b|\b(?:what|which) (?:year|date|day)\b|哪一?[年天]|什么时候|何时", re.IGNORECASE
 )
 WHERE = re.compile(r"\bwhere\b|哪里|哪儿|何处|什么地方", re.IGNORECASE)
-_PASSIVE = re.compile(r"\b(?:is|are|was|were|been|being|be)\b(?:\s+\w+)?\s*$", re.IGNORECASE)
+_PASSIVE = re.compile(
+    r"\b(?:(?:is|are|was|were)(?:n['’]t)?|been|being|be)\b(?:\s+\w+)?\s*$|被\S{0,4}$",
+    re.IGNORECASE,
+)
 _PARTICIPLE = re.compile(r"\s*\w+ed\b")
 _OF = re.compile(r"s?\s+of\b")
 _BY = re.compile(r"\bby\s+(?:the\s+)?(?:\w+\s+)?$|[由被]$", re.IGNORECASE)
 _BY_WHOM_ZH = re.compile(r"(?:是|由|被)?(?:谁|哪位|哪些人|哪个人|什么人)")
 _WHOSE = re.compile(r"\bwhose\s+$", re.IGNORECASE)
-_OF_WHICH = re.compile(r"\s+(?:of|for|in)\s+(?:which|what|whom)\b", re.IGNORECASE)
+_OF_WHICH = re.compile(r"\s+(?:of|for|in)(?:\s+(?:which|what|whom)\b|\W*$)", re.IGNORECASE)
 _OF_WHICH_ZH = re.compile(r"是(?:哪|什么|谁)\S{0,6}的$")
 
 Parameters = dict[str, PropertyValue]
@@ -94,6 +97,11 @@ class Step(NamedTuple):
         return None if self.link.doer is None else self.link.doer != self.forward
 
     @property
+    def reaches_doer_or_source(self) -> bool:
+        """True if it leads to who does what the link says, its source if that is unclear."""
+        return not self.forward if self.reaches_doer is None else self.reaches_doer
+
+    @property
     def is_within(self) -> bool:
         """True if both ends are of one kind."""
         return self.link.source == self.link.target
@@ -105,7 +113,7 @@ class Chain:
 
     ``properties`` are those named, with their place on the way; ``conditions`` are links to times
     and numbers to compare, ``held`` the named properties of links. ``free`` is the number of links
-    that no word means.
+    that no word means. A chain from the ``subject`` of a verb leads to what that does or undergoes.
     """
 
     kind: str
@@ -115,6 +123,7 @@ class Chain:
     held: tuple[tuple[GraphLink, PropertyShape], ...] = ()
     cost: float = 0.0
     free: int = 0
+    subject: Span | None = None
 
     @property
     def end(self) -> str:
@@ -135,6 +144,12 @@ class Chain:
             if link.type == step.link.type
         ]
 
+    @property
+    def back(self) -> Chain:
+        """The same links from the other end."""
+        steps = tuple(step.back for step in reversed(self.steps))
+        return replace(self, kind=self.end, steps=steps, properties=())
+
     def with_step(self, step: Step, cost: float, *, is_free: bool = False) -> Chain:
         """Return the chain with one more link."""
         steps = (*self.steps, step)
@@ -147,7 +162,8 @@ class GraphPlan:
 
     ``hops`` are the columns of the latter that a link joins, or twice the same for a property.
     ``limit`` is the number of first rows wanted, with all equal to the last of them; 0 for all.
-    ``names`` are those of a question with yes or no.
+    ``names`` are those of a question with yes or no. With ``numbers``, rows are sorted by those of
+    the names in their last column, ``descending`` or not. ``is_value`` marks a mean or a sum.
     """
 
     text: str
@@ -157,9 +173,12 @@ class GraphPlan:
     hops: tuple[tuple[int, int], ...] = ()
     is_count: bool = False
     is_check: bool = False
+    is_value: bool = False
     wants_time: bool = False
     limit: int = 0
     names: tuple[str, ...] = ()
+    numbers: Mapping[str, float] | None = None
+    descending: bool = False
 
 
 class ChainFinder:
@@ -178,17 +197,19 @@ class ChainFinder:
         name: Name | None,
         items: Sequence[Item],
         *,
+        origin: Span | None = None,
         is_turned: bool = False,
         may_be_free: bool = False,
     ) -> Iterator[Chain]:
         """Yield chains that begin with ``start`` and use all items, each once.
 
-        With ``is_turned``, nouns are about the named node itself. With ``may_be_free``, a chain
-        without items may consist of one link that no word means.
+        Without a name, the words nearest to ``origin`` are used first. With ``is_turned``, nouns
+        are about the named node itself. With ``may_be_free``, a chain without items may consist of
+        one link that no word means.
         """
         if len(items) > MOST_ITEMS:
             return
-        at = name.span if name else Span(0, 0)
+        at = name.span if name else origin or Span(0, 0)
         near = sorted(items, key=lambda item: item.span.distance(at))
         for order in permutations(range(len(near))):
             turned = sum(a > b for n, a in enumerate(order) for b in order[n + 1 :])
@@ -239,9 +260,15 @@ class ChainFinder:
         if link is None:
             return
         if meaning.held is not None:
-            if link.type in chain.types and meaning.role is Role.RESULT:
+            if meaning.role is Role.RESULT:
                 held = (*chain.held, (link, meaning.held))
-                yield replace(chain, cost=chain.cost + meaning.cost, held=held)
+                cost = chain.cost + meaning.cost
+                if link.type in chain.types:
+                    yield replace(chain, cost=cost, held=held)
+                elif not chain.steps:
+                    for way in (Step(link, True), Step(link, False)):
+                        if way.back.end == chain.end and not way.is_within:
+                            yield replace(chain, held=held).with_step(way, meaning.cost + _HELD)
         elif link.has_values and self._compares:
             # "Released before 1988" is a condition on the node at hand.
             if chain.end == link.source:
@@ -256,7 +283,7 @@ class ChainFinder:
         """Yield the chain with the link that a word means."""
         if meaning.role is not Role.DEED and any(s.link == meaning.link for s in chain.steps):
             # "Which actor plays", "who wrote the script": the noun is a node of the chain.
-            cost = _REPEATED_NEAR if self._is_asked(item) else _REPEATED
+            cost = _REPEATED_NEAR if self.is_asked(item) else _REPEATED
             yield replace(chain, cost=chain.cost + meaning.cost + cost)
         for way in self._ways(chain, name, item, meaning, is_turned=is_turned):
             yield chain.with_step(way, meaning.cost)
@@ -273,7 +300,7 @@ class ChainFinder:
                 for way in self._ways(longer, name, item, meaning, is_turned=is_turned):
                     yield longer.with_step(way, meaning.cost)
 
-    def _is_asked(self, item: Item) -> bool:
+    def is_asked(self, item: Item) -> bool:
         """Return True if a noun is behind the question word."""
         before = self._text[: item.span.start]
         asking = list(ASKING.finditer(before))
@@ -293,7 +320,9 @@ class ChainFinder:
     def _reach_any(self, chain: Chain, name: Name | None, *, is_person: bool) -> Iterator[Chain]:
         """Yield the chain if its end may be a person, or else a thing, without a label."""
         if not chain.steps:
-            if name is not None:
+            if name is None:
+                yield chain
+            else:
                 yield replace(chain, cost=chain.cost + _SAME_LINK)
                 for way in self._free_ways(chain, name):
                     if bool(way.reaches_doer) == is_person:
@@ -302,7 +331,8 @@ class ChainFinder:
         last = chain.steps[-1]
         if last.link.has_values:
             return
-        if last.is_within or last.reaches_doer is None or last.reaches_doer == is_person:
+        is_unclear = last.is_within or last.reaches_doer is None or not last.link.has_agents
+        if is_unclear or last.reaches_doer == is_person:
             yield chain
         elif not is_person and last.back.end != chain.end:
             # "The films of the director" are those that the same link leads to.
@@ -349,11 +379,13 @@ class ChainFinder:
     ) -> Iterator[Step]:
         """Yield the directions in which a link can be followed from the end of a chain.
 
-        Between nodes of one kind, none of which is named, the voice of a verb decides nothing.
+        Between nodes of one kind, none of which is named or the subject of the verb, its voice
+        decides nothing.
         """
         link = meaning.link
         is_open = name is None and meaning.role is Role.DEED
-        if link is None or (is_open and link.source == link.target):
+        subject = None if chain.steps else chain.subject
+        if link is None or (is_open and subject is None and link.source == link.target):
             return
         first = name if not chain.steps else None
         for way in (Step(link, True), Step(link, False)):
@@ -361,6 +393,9 @@ class ChainFinder:
                 continue
             if link.is_placed:
                 fits = self._fits_place(way, first, meaning)
+            elif meaning.role is Role.DEED and subject and way.is_within:
+                is_undergone = _PASSIVE.search(self._text[subject.end : item.span.start])
+                fits = way.reaches_doer_or_source == bool(is_undergone)
             elif meaning.role is Role.DEED:
                 fits = self._fits_deed(way, first, item)
             else:
@@ -384,12 +419,10 @@ class ChainFinder:
         """
         if not way.is_within or first is None:
             return True
-        reaches_doer = way.reaches_doer
-        if reaches_doer is None:
-            if _OF.match(self._text[item.span.end : first.span.start]):
-                return way.forward
-            reaches_doer = not way.forward
-        return self._is_undergone(first, item) == reaches_doer
+        is_of = _OF.match(self._text[item.span.end : first.span.start])
+        if way.reaches_doer is None and is_of:
+            return way.forward
+        return self._is_undergone(first, item) == way.reaches_doer_or_source
 
     def _fits_noun(
         self, way: Step, first: Name | None, item: Item, meaning: Meaning, *, is_turned: bool
@@ -459,6 +492,13 @@ class StatementWriter:
         )
         return node
 
+    def around(self, start: str, links: Sequence[GraphLink]) -> str:
+        """Return a new node that one of some links joins to a node, in any direction."""
+        node, types = self._node(""), "|".join(link.pattern for link in links)
+        self._patterns.append(f"({start})-[r{node}:{types}]-({node})")
+        self.hops.append((int(start[1:]), int(node[1:])))
+        return node
+
     def follow(self, start: str, steps: Sequence[Step], *, end: str = "") -> list[str]:
         """Return the nodes of a chain from a node; the last one is ``end`` if that is given."""
         nodes = [start]
@@ -481,6 +521,11 @@ class StatementWriter:
             text += _arrow(step, "") + node
         self.where.append(f"NOT {text}" if steps else f"{start} <> {end}")
 
+    def lack(self, start: str, steps: Sequence[Step]) -> None:
+        """Require that a chain from a node leads nowhere."""
+        text = "".join(f"{_arrow(step, '')}({_label(step.end)})" for step in steps)
+        self.where.append(f"NOT ({start}){text}")
+
     def compare(self, node: str, conditions: Sequence[PropertyCondition]) -> None:
         """Require that conditions on a node, or on a link, hold."""
         for condition in conditions:
@@ -491,9 +536,18 @@ class StatementWriter:
             self.where.append(f"{value} {condition.operator} {parameter}")
 
     def compare_name(self, node: str, step: Step, comparison: AmountComparison) -> None:
-        """Compare the name of the node that a link leads to as a number."""
-        shape = PropertyShape(self._model.naming_of(step.end), "integer", quoted=True)
-        self.compare(self.follow(node, (step,))[-1], conditions_of(comparison, shape))
+        """Compare the number in the name of the node that a link leads to."""
+        conditions = conditions_of(comparison, PropertyShape("", "number"))
+        fitting = [
+            name
+            for name, number in self._model.numbers_of(step.link).items()
+            if all(
+                replace(comparison, operator=c.operator, number=c.value).is_met_by(number)
+                for c in conditions
+            )
+        ]
+        end = self.follow(node, (step,))[-1]
+        self.where.append(f"{self.name_of(end, step.end)} IN {self.parameter(fitting)}")
 
     def name_of(self, node: str, kind: str) -> str:
         """Return the expression for the name of a node."""

@@ -10,12 +10,10 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import product
-from types import MappingProxyType
-from typing import NamedTuple
-from weakref import WeakKeyDictionary
 
 from knotwork._extensions.queries.graph_plans import (
     ASKING,
@@ -23,7 +21,6 @@ from knotwork._extensions.queries.graph_plans import (
     WHEN,
     WHERE,
     Chain,
-    ChainFinder,
     GraphPlan,
     Name,
     StatementWriter,
@@ -31,32 +28,35 @@ from knotwork._extensions.queries.graph_plans import (
     check_ending,
     count_ending,
 )
-from knotwork._extensions.queries.graph_words import ANY, GraphLink, GraphModel, Item
-from knotwork._extensions.queries.plan_assembly import DIMENSIONS
-from knotwork._extensions.queries.query_plans import Returned, Statement, conditions_of
+from knotwork._extensions.queries.graph_reading import GraphReading
+from knotwork._extensions.queries.graph_words import (
+    ANY,
+    GraphLink,
+    GraphModel,
+    Item,
+    Meaning,
+    Measure,
+)
+from knotwork._extensions.queries.query_plans import Statement, conditions_of
 from knotwork._extensions.queries.query_targets import CypherGraph, quote_name
 from knotwork._extensions.queries.table_rows import (
     NUMERIC,
     TableRows,
-    TableWording,
-    overlaps_any,
 )
 from knotwork._extensions.queries.target_schema import (
     PropertyShape,
-    StoredValue,
-    ValueMention,
-    find_mentions,
+    is_day_first,
     split_name,
 )
-from knotwork._questions.languages import AmountComparison, Operator
-from knotwork._questions.reading import reading_of
+from knotwork._questions.languages import AmountComparison
 from knotwork._retrieval.chunk_entities import chunks_about
 from knotwork._retrieval.graph_paths import find_imported_chunks
-from knotwork._retrieval.query_rows import ROWS_SCORE, show_value
-from knotwork._stores.base import Store
+from knotwork._retrieval.query_rows import HOLDS, ROWS_SCORE, show_value
+from knotwork._stores.base import Store, graph_names
 from knotwork._synthesis import messages
-from knotwork._text.names import name_candidates, normal_form
+from knotwork._text.names import normal_form
 from knotwork._text.schema_words import Role
+from knotwork.errors import GraphServerError
 from knotwork.records import (
     ENTITY_EDGES,
     Chunk,
@@ -73,51 +73,47 @@ _SUREST = 0.9
 _UNSURE = 0.8
 _PLAIN_COST = 0.5
 """The cost below which each link of a plan has a word of its own."""
+_MOST_COST = 1.3
+"""The cost from which a plan is too far-fetched to be meant."""
 _MARGIN = 0.05
 """Plans that cost this much more than the cheapest do not answer in its place."""
 _MOST_RUN = 6
 _FAR = 0.1
 _CITED_ROWS = 6
+_FAR_OFF = 20.0
 _FAN = 200
 _ABOUT_FAN = 4
-_NEAR_NAMES = 5
-_LEAST_NEARNESS = 0.9
-_LEAST_LETTERS = 5
-_NOT = re.compile(
-    r"\b(?:not|without|except(?: for)?|excluding|other than|apart from|never)\b|n['’]t\b"
-    r"|除了?|没有?|不(?:是|由|在|属于)|未",
-    re.IGNORECASE,
-)
 _OTHER = re.compile(
     r"\b(?:other|else|another|others)\b|\balso\b|\bco-|其他|其它|另外|别的", re.IGNORECASE
 )
 _BOTH = re.compile(r"既.*又|\bboth\b.*\band\b", re.IGNORECASE)
 _AND = re.compile(r"\s*(?:in\s+)?(?:and|并且?|且|和|又)\s*(?:also\s+)?(?:了)?\s*", re.IGNORECASE)
-_TOGETHER = re.compile(r"\b(?:work|collaborat)\w* with\b|合作过?", re.IGNORECASE)
 _MUTUAL = re.compile(r"\bco-(?=[a-z])", re.IGNORECASE)
-_MANNER = re.compile(r"\bhow\b(?! (?:many|much)\b)", re.IGNORECASE)
-_SHARED = re.compile(r"共同")
+_THAN = re.compile(r"\s*(?:than|as)\s+(?:the\s+)?|比", re.IGNORECASE)
+_MORE = re.compile(r"\b(?:more|less|higher|lower|fewer)\b(?=\s+than\b)", re.IGNORECASE)
+_FEWER = frozenset({"less", "lower", "fewer"})
+_EVENT_WORDS = frozenset(
+    ["event", "events", "happened", "happen", "do", "done", "did", "事件", "发生", "做", "事", "有"]
+)
+_PLAIN = re.compile(
+    r"(?:(?:who|what|which)(?:\s+(?:is|are|was|were)|['’]s)?|name|list|find|show(?: me)?"
+    r"|give(?: me)?|tell me)?\s*(?:the\s+|a\s+)?",
+    re.IGNORECASE,
+)
+_PLAIN_ZH = re.compile(r"(?:是|有|叫)?(?:谁|哪|什么)|\W*$")
+_ARTICLE = re.compile(r"\bthe\s+$|的$", re.IGNORECASE)
 _JOINED = re.compile(
     r"\s*(?:,|，|、|and|和|与|跟|及|以及|as well as)\s*(?:and\s+|the\s+)?", re.IGNORECASE
 )
 _WHO = re.compile(r"\bwho(?:m|se)?\b|谁|哪些人|哪个人|哪位|什么人|几个人|几位", re.IGNORECASE)
-_TIMES = re.compile(r"date|year|born|release|time|日期|年|时间", re.IGNORECASE)
-_TIMELY = re.compile(r"\d{3,4}|\d+\s*年")
-_LAST_WORD = re.compile(r"\blast(?=\W*$)")
-_EVENTS = frozenset({"event", "events", "事件"})
-_PART = r"(?:[A-Z](?:[^\W\u3400-\u9fff]|['’&.-])*|\d[A-Za-z0-9.-]*)"
-_PROPER = re.compile(rf"{_PART}(?:\s+(?:(?:of|the|and|de|van|von|for)\s+)*{_PART})*")
-_PROPER_WORD = re.compile(r"[A-Z][\w.-]*|\d+")
-_FRAME = frozenset(
-    """
-    who what which when where how whose is are was were did does do has have had in a an the list
-    tell give show name find
-    """.split()  # noqa: SIM905
+_TIMES = re.compile(
+    r"date|year|born|release|time|since|until|start|begin|began|end|from|founded|built"
+    r"|日期|年(?!龄)|时间|起|始",
+    re.IGNORECASE,
 )
-"""Words that may be capitalised before a name."""
-
-_models: WeakKeyDictionary[Store, dict[str, tuple[int, GraphModel]]] = WeakKeyDictionary()
-_lock = threading.Lock()
+_TIMELY = re.compile(r"\d{3,4}|\d+\s*年")
+_REST_S = 60.0
+"""Seconds for which a server that failed is not asked."""
 
 
 class AnswerRows:
@@ -125,6 +121,7 @@ class AnswerRows:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self._models: dict[str, _HeldModel] = {}
 
     def add_rows(self, evidence: Evidence, question: str) -> Evidence:
         """Return the evidence with the rows that answer a question.
@@ -133,13 +130,22 @@ class AnswerRows:
         about a relation that the graph does not have.
         """
         found = TableRows(self._store).add_rows(evidence, question)
-        graphs = self._store.capabilities.property_graphs
-        if found is not evidence or graphs is None:
+        if found is not evidence:
             return found
         failed: GraphQuestion | None = None
-        for name in graphs.names():
-            asked = GraphQuestion(_model_of(self._store, name), question)
-            if answer := asked.answer():
+        for name in graph_names(self._store):
+            held = self._models.get(name)
+            if held is None:
+                held = self._models.setdefault(name, _HeldModel(self._store, name))
+            try:
+                asked = GraphQuestion(held.current(), question)
+                answer = asked.answer()
+            except GraphServerError as error:
+                held.rest(error)
+                note = f"The graph `{name}` was left out: {error}"
+                evidence = replace(evidence, notes=(*evidence.notes, note))
+                continue
+            if answer:
                 return self._with_result(evidence, *answer)
             if asked.is_about and (failed is None or len(asked.left) < len(failed.left)):
                 failed = asked
@@ -222,189 +228,43 @@ class AnswerRows:
         return replace(evidence, paths=paths, notes=notes, confidence=0.0)
 
 
-def _model_of(store: Store, name: str) -> GraphModel:
-    """Return the model of a graph, read again after each change of the index."""
-    with _lock:
-        held = _models.setdefault(store, {})
-        version = store.generation()
-        if name not in held or held[name][0] != version:
-            held[name] = version, GraphModel(CypherGraph(store, graph=name))
-        return held[name][1]
+class _HeldModel:
+    """The model of a graph, read again after each change of the index. Safe for many threads."""
+
+    def __init__(self, store: Store, name: str) -> None:
+        self._target = CypherGraph(store, graph=name)
+        self._lock = threading.Lock()
+        self._version: object = None
+        self._model: GraphModel | None = None
+        self._failure: GraphServerError | None = None
+        self._rests_until_s = 0.0
+
+    def current(self) -> GraphModel:
+        """Return the model. Raises GraphServerError, also while a server that failed rests."""
+        with self._lock:
+            if self._failure is not None and time.monotonic() < self._rests_until_s:
+                raise self._failure
+            version = self._target.version()
+            if self._model is None or self._version != version:
+                try:
+                    self._model, self._version = GraphModel(self._target), version
+                except GraphServerError as error:
+                    self.rest(error)
+                    raise
+            return self._model
+
+    def rest(self, failure: GraphServerError) -> None:
+        """Do not ask a server that failed for a while, so that other answers do not wait."""
+        if failure is not self._failure:
+            self._failure, self._rests_until_s = failure, time.monotonic() + _REST_S
 
 
 RowHop = tuple[int, str, str, str]
 """A row, the names of two nodes that a link joins, or twice the same, and a value of its."""
 
 
-class Held(NamedTuple):
-    """A value in a question, with the properties of links or of nodes that have it."""
-
-    span: Span
-    links: Sequence[tuple[GraphLink, str]] = ()
-    nodes: Mapping[tuple[str, str], PropertyValue] = MappingProxyType({})
-
-
-class GraphQuestion:
-    """A question read as one about a graph.
-
-    ``names`` are the nodes that it names, ``left`` the words that the graph does not account for.
-    """
-
-    def __init__(self, model: GraphModel, question: str) -> None:
-        self._model = model
-        self._text = question
-        asked = reading_of(question)
-        self.language = asked.language
-        mentions = find_mentions(question, model.values)
-        self.names, self._unknown = self._find_names(mentions, asked.comparisons)
-        self._held = [*self._find_values(mentions), *self._find_held()]
-        held = {question[slice(*value.span)] for value in self._held}
-        taken = [*(name.span for name in self.names), *(value.span for value in self._held)]
-        verb = _LAST_WORD.search(question)  # "how long does it last"
-        self._wording = TableWording(question, [*taken, *([Span(*verb.span())] if verb else [])])
-        self._comparisons = [
-            comparison
-            for comparison in asked.comparisons
-            if not any(span.overlaps(comparison.span) for span in taken)
-            and (comparison.operator is not Operator.EQUALS or comparison.is_time)
-        ]
-        self._extreme = self._wording.extreme
-        covered = [*taken, *(comparison.span for comparison in self._comparisons)]
-        covered += [Span(*match.span()) for match in _TOGETHER.finditer(question)]
-        covered += [self._extreme.span] if self._extreme else []
-        self._items, left = model.read(question, covered)
-        numbers = (a.span for a in asked.amounts if not overlaps_any(a.span, covered))
-        names = (name for name in self._unknown if name not in held)
-        self.left = [*names, *left, *(question[slice(*span)] for span in numbers)]
-        if len(self.names) < 2 and (shared := _SHARED.search(question)):
-            self.left.append(shared[0])
-        self.left += [match[0] for match in _MANNER.finditer(question)]
-        negations = (Span(*match.span()) for match in _NOT.finditer(question))
-        self._negation = next((span for span in negations if not overlaps_any(span, covered)), None)
-        self._yes_no = asked.asks_yes_or_no
-        self._counts = self._wording.operation is Returned.COUNT
-        self._is_planned = False
-        # "Whom did he play in that film" asks for what the link between two names holds.
-        asks_held = len(self.names) == 2 and len(self._items) == 1 and not self._negation
-        compares = bool(self._comparisons)
-        self._finder = ChainFinder(model, question, compares=compares, asks_held=asks_held)
-
-    @property
-    def is_about(self) -> bool:
-        """True if it names a node, or a relation of the graph with a name that it lacks."""
-        return bool(self.names) or bool(self._unknown and self._items)
-
-    @property
-    def _is_computed(self) -> bool:
-        """True if it asks for more than the names at the end of a path."""
-        parts = (self._yes_no, self._counts, self._extreme, self._comparisons, self._negation)
-        return any(parts)
-
-    @property
-    def allows_lines(self) -> bool:
-        """True if lines about the nodes that it names may answer: it asks for no relation."""
-        return self._asks_events or not (self.left or self._items or self._is_computed)
-
-    @property
-    def allows_paths(self) -> bool:
-        """True if a path may answer that no plan covers."""
-        return not (self.left or self._is_computed or self._is_planned or len(self.names) > 1)
-
-    @property
-    def _asks_events(self) -> bool:
-        """True if it asks for all that happened, which is no relation of its own."""
-        return any(item.word.lower() in _EVENTS for item in self._items)
-
-    # Names
-
-    def _find_names(
-        self, mentions: Iterable[ValueMention], comparisons: Iterable[AmountComparison]
-    ) -> tuple[list[Name], list[str]]:
-        """Return the nodes that the question names, and names that the graph does not have.
-
-        A name that is part of a longer one in capitals is another name.
-        """
-        text = self._text
-        ranges = [c.span for c in comparisons if c.operator is not Operator.EQUALS]
-        runs = [Span(*match.span()) for match in _PROPER.finditer(text)]
-        found = [
-            self._longer_name(name)
-            for mention in mentions
-            if not (mention.surface.isdigit() and overlaps_any(mention.span, ranges))
-            and (name := self._name_of(mention))
-        ]
-        names, unknown = list[Name](), list[str]()
-        for name in found:
-            around = next((run for run in runs if run.contains(name.span)), name.span)
-            rest = text[around.start : name.span.start] + text[name.span.end : around.end]
-            more = [w for w in _PROPER_WORD.findall(rest) if w.lower() not in _FRAME]
-            others = (n.span for n in found if n is not name)
-            if more and not any(around.contains(span) for span in others):
-                unknown.append(text[slice(*around)])
-            else:
-                names.append(name)
-        return names, unknown
-
-    def _find_values(self, mentions: Iterable[ValueMention]) -> list[Held]:
-        """Return the values of other properties of nodes that the question names: a city."""
-        names = [name.span for name in self.names]
-        model, found = self._model, list[Held]()
-        for mention in mentions:
-            surface = mention.surface
-            is_free = not (
-                overlaps_any(mention.span, names) or surface.islower() or surface.isdigit()
-            )
-            places = {
-                (stored.kind, stored.property): stored.value
-                for stored, nearness in mention.found
-                if is_free and nearness >= _LEAST_NEARNESS and isinstance(stored.value, str)
-            }
-            if places and all(p != model.naming_of(kind) for kind, p in places):
-                found.append(Held(mention.span, nodes=places))
-        return found
-
-    def _name_of(self, mention: ValueMention) -> Name | None:
-        """Return the node that a mention means; one found by its spelling must differ little."""
-        model, surface = self._model, mention.surface
-        is_word = surface.islower() and surface.isascii() and bool(model.meanings(surface))
-        for stored, nearness in () if is_word else mention.found:
-            is_near = nearness >= _LEAST_NEARNESS or _is_misspelt(surface, str(stored.value))
-            if is_near and stored.property == model.naming_of(stored.kind):
-                return _name(mention.span, surface, stored)
-        return None  # "year" is a relation rather than a node of that name
-
-    def _longer_name(self, name: Name) -> Name:
-        """Return the only node whose name ends with a name and the word behind it in the question.
-
-        "LHS 475 b" is the "exoplanet LHS 475 b" rather than the star "LHS 475".
-        """
-        more = re.match(r"\s+\w+", self._text[name.span.end :])
-        if more is None:
-            return name
-        span = Span(name.span.start, name.span.end + more.end())
-        written = self._text[slice(*span)]
-        ending = f" {normal_form(written)}"
-        found = {
-            stored.value: stored
-            for stored, _ in self._model.values.near(written, k=_NEAR_NAMES)
-            if f" {normal_form(str(stored.value))}".endswith(ending)
-            and stored.property == self._model.naming_of(stored.kind)
-        }
-        return _name(span, written, *found.values()) if len(found) == 1 else name
-
-    def _find_held(self) -> list[Held]:
-        """Return the value of a property of links that the question names: a role, a position."""
-        text, known = self._text, self._model.link_values
-        names = [name.span for name in self.names]
-        found = [
-            Held(span, links=known[form])
-            for form, span in (name_candidates(text) if known else ())
-            if form in known
-            and not (text[span.start].isascii() and text[span.start].islower())
-            and not overlaps_any(span, names)
-            and text[slice(*span)].lower() not in _FRAME
-        ]
-        return sorted(found, key=lambda held: held.span.start - held.span.end)[:1]
+class GraphQuestion(GraphReading):
+    """A question about a graph with the plans that answer it."""
 
     # Answers
 
@@ -413,9 +273,15 @@ class GraphQuestion:
 
         With them are the links between the names on the way to each of the first rows.
         """
-        if self.left or self._asks_events or len(self._items) > MOST_ITEMS:
+        if self._asks_events:
+            return self._answer_events()
+        if self.left or len(self._items) > MOST_ITEMS:
             return None
-        plans = sorted(self._plans(), key=lambda plan: plan.cost)
+        if (inner := self._find_inner()) is not None:
+            return self._answer_about(inner)
+        plans = sorted(
+            (plan for plan in self._plans() if plan.cost < _MOST_COST), key=lambda plan: plan.cost
+        )
         self._is_planned = bool(plans)
         if self._yes_no:
             tried = ((plan, self._run(plan)) for plan in plans[:_MOST_RUN])
@@ -433,6 +299,57 @@ class GraphQuestion:
             seen.add(key)
         return None
 
+    def _answer_events(self) -> tuple[QueryResult, list[RowHop]] | None:
+        """Return what a named node did or underwent; times are left to the words of documents."""
+        rest = [word for word in self.left if word.lower() not in _EVENT_WORDS]
+        is_plain = not (rest or self._comparisons or self._held or self._extreme)
+        links = [link for link in self._model.links if link.is_deed]
+        if len(self.names) != 1 or not is_plain or not links or self._model.is_labelled:
+            return None
+        writer = StatementWriter(self._model)
+        node = writer.around(writer.named(self.names[0]), links)
+        value = writer.name_of(node, "")
+        ending = f"RETURN DISTINCT {value} AS name, type(r{node}) AS event"
+        plan = writer.plan(value, 0.0, ending)
+        result = self._run(plan)
+        return None if result is None else self._with_hops(plan, result)
+
+    def _find_inner(self) -> Item | None:
+        """Return the noun behind the end of a scale if the question is about what it means.
+
+        "Where does the oldest user live" is, "who is the oldest user" is not.
+        """
+        extreme, text = self._extreme, self._text
+        is_one = max(self._wording.limit, self._wording.rank) == 1
+        if extreme is None or extreme.adds or not is_one or self.names:
+            return None
+        for item in self._items:
+            is_next = 0 <= item.span.start - extreme.span.end <= 1
+            is_noun = any(
+                not m.held and ((m.kind and not m.property) or (m.link and m.role is not Role.DEED))
+                for m in item.meanings
+            )
+            if is_next and is_noun:
+                is_plain = _PLAIN.fullmatch(text[: extreme.span.start])
+                if self.language == "zh":
+                    is_plain = _PLAIN_ZH.match(text[item.span.end :])
+                return None if is_plain else item
+        return None
+
+    def _answer_about(self, inner: Item) -> tuple[QueryResult, list[RowHop]] | None:
+        """Return the answer about the node at the end of a scale, which is found first."""
+        if self._extreme is None:
+            return None
+        written = self._text[self._extreme.span.start : inner.span.end]
+        form = "{}是谁？" if self.language == "zh" else "Which is the {}?"
+        found = GraphQuestion(self._model, form.format(written)).answer()
+        if found is None or len(found[0].rows) != 1:
+            return None
+        name = show_value(found[0].rows[0][0])
+        before = _ARTICLE.sub("", self._text[: self._extreme.span.start])
+        asked = GraphQuestion(self._model, f"{before}{name}{self._text[inner.span.end :]}")
+        return asked.answer() if asked.names else None
+
     def _run(self, plan: GraphPlan) -> QueryResult | None:
         """Return the rows of a plan that the question asks for, or None without any."""
         statement = Statement(plan.text, plan.parameters)
@@ -449,15 +366,29 @@ class GraphQuestion:
             is_known = rows[0][0] or self._model.is_labelled
             return replace(result, row_count=1) if is_known else None
         rows = tuple(row for row in rows if row[0] is not None)
+        if plan.is_value:
+            return replace(result, rows=rows, row_count=1) if rows else None
         if plan.limit and rows:
-            last = rows[: plan.limit][-1][-1]
-            equal = (row for row in rows[plan.limit :] if row[-1] == last)
-            return replace(result, rows=(*rows[: plan.limit], *equal), truncated=False)
+            rows = self._first_rows(plan, () if plan.numbers and result.truncated else rows)
+            return replace(result, rows=rows, truncated=False) if rows else None
         if plan.wants_time:
             rows = tuple(row for row in rows if _TIMELY.search(str(row[0])))
         elif WHERE.search(self._text):
             rows = tuple(row for row in rows if not _TIMELY.fullmatch(str(row[0])))
         return replace(result, rows=rows) if rows else None
+
+    def _first_rows(
+        self, plan: GraphPlan, rows: Sequence[tuple[PropertyValue, ...]]
+    ) -> tuple[tuple[PropertyValue, ...], ...]:
+        """Return the first of sorted rows, with all that are equal to the last of them."""
+        if (numbers := plan.numbers) is not None:
+            held = [row for row in rows if str(row[-1]) in numbers]
+            rows = sorted(held, key=lambda r: numbers[str(r[-1])], reverse=plan.descending)
+        if (rank := self._wording.rank) > 1:
+            ends = list(dict.fromkeys(row[-1] for row in rows))[rank - 1 : rank]
+            return tuple(row for row in rows if row[-1] in ends)
+        equal = (row for row in rows[plan.limit :] if row[-1] == rows[plan.limit - 1][-1])
+        return (*rows[: plan.limit], *equal)
 
     def _with_hops(self, plan: GraphPlan, result: QueryResult) -> tuple[QueryResult, list[RowHop]]:
         """Return a result with the links on the way to its first rows."""
@@ -465,6 +396,8 @@ class GraphQuestion:
         is_single = plan.is_count or plan.is_check
         shown = result.rows[0][1] if is_single else [row[0] for row in result.rows]
         kept = [(row, show_value(row[0])) for row in found if row[0] in shown[:_CITED_ROWS]]
+        if plan.is_value:
+            is_single, kept = True, [(row, show_value(row[0])) for row in found[:_CITED_ROWS]]
         hops = [
             (
                 0 if is_single else shown.index(row[0]),
@@ -481,7 +414,9 @@ class GraphQuestion:
 
     def _plans(self) -> Iterator[GraphPlan]:
         names = self.names
-        if not names:
+        if self._than is not None or self._asks_more:
+            yield from self._beyond()
+        elif not names:
             yield from self._from_kinds()
         elif len(names) == 1 and not self._yes_no:
             for kind in self._kinds_of(names[0]):
@@ -498,16 +433,11 @@ class GraphQuestion:
     def _from_one(self, name: Name, start: Chain) -> Iterator[GraphPlan]:
         """Yield plans with one name; two chains from it lead to what they have in common."""
         items, find = self._items, self._finder.find
+        if self._asks_same:
+            yield from self._same_as(name, start)
+            return
         if self._negation:
-            end = self._negation.end
-            denied = [item for item in items if item.span.start >= end]
-            flags = self._flags(denied)
-            for chain in find(start, name, [i for i in items if i.span.start < end]):
-                if flags:
-                    yield from self._write(name, chain, flags=flags)
-                for other in find(start, name, denied) if denied and not flags else ():
-                    if other.end == chain.end:
-                        yield from self._write(name, chain, denied=(name, other))
+            yield from self._denied(name, start, self._negation)
             return
         cuts = self._cuts()
         for cut in cuts:
@@ -519,6 +449,37 @@ class GraphQuestion:
             yield from self._write(
                 name, chain.with_step(chain.steps[-1].back, 0.0) if is_mutual else chain
             )
+
+    def _same_as(self, name: Name, start: Chain) -> Iterator[GraphPlan]:
+        """Yield plans for nodes that share a node, or a value, with a named one."""
+        asked = next((item for item in self._items if self._finder.is_asked(item)), None)
+        shared = [item for item in self._items if item is not asked]
+        for chain in self._finder.find(start, name, shared):
+            if chain.steps and not chain.properties and len({*chain.types}) == len(chain.types):
+                both = (*chain.steps, *chain.back.steps)
+                yield from self._write(name, replace(chain, steps=both))
+            elif not chain.steps and len(chain.properties) == 1:
+                order = chain.properties[0][1], "="
+                yield from self._write_beyond(name, chain.kind, [], order, cost=chain.cost)
+
+    def _denied(self, name: Name, start: Chain, negation: Span) -> Iterator[GraphPlan]:
+        """Yield plans for nodes that are not related to a named one, or lack a property."""
+        before = [item for item in self._items if item.span.start < negation.end]
+        denied = [item for item in self._items if item.span.start >= negation.end]
+        flags, find = self._flags(denied), self._finder.find
+        if name.span.start >= negation.end and self._model.is_labelled:
+            for subject, rest in self._subjects(before):
+                for chain in find(subject, None, rest):
+                    for other in find(start, name, denied):
+                        if other.end == chain.end and other.steps:
+                            yield from self._write(None, chain, denied=(name, other))
+            return
+        for chain in find(start, name, before):
+            if flags:
+                yield from self._write(name, chain, flags=flags)
+            for other in find(start, name, denied) if denied and not flags else ():
+                if other.end == chain.end:
+                    yield from self._write(name, chain, denied=(name, other))
 
     def _cuts(self) -> list[int]:
         """Return where the items of two deeds of one answer part: "directed and acted in"."""
@@ -595,7 +556,9 @@ class GraphQuestion:
             for chain, other in product(*found):
                 if chain.end == other.end and negation is not None:
                     yield from self._write(name, chain, denied=(other_name, other))
-                elif chain.end == other.end and (other.steps or chain.held):
+                elif chain.end == other.end and (
+                    other.steps or chain.held or self._asks_date(chain)
+                ):
                     yield from self._write(name, chain, joined=(other_name, other))
 
     def _divisions(self, one: Name, two: Name) -> Iterator[tuple[list[Item], list[Item], float]]:
@@ -615,22 +578,106 @@ class GraphQuestion:
 
     def _from_kinds(self) -> Iterator[GraphPlan]:
         """Yield plans of questions without a name, from a kind of nodes."""
-        if self._negation or self._yes_no or not self._model.is_labelled:
+        if self._yes_no or self._cuts():
             return
-        for item in self._items:
+        if self._negation:
+            yield from self._without(self._negation)
+            return
+        for start, rest, origin in self._starts():
+            for chain in self._finder.find(start, None, rest, origin=origin):
+                yield from self._write(None, chain)
+        if self._tally or (self._extreme and self._extreme.adds):
+            for start, rest in self._subjects(self._items):
+                for chain in self._finder.find(start, None, rest):
+                    is_within = any(step.is_within for step in chain.steps)
+                    if chain.steps and (self._tally or is_within):
+                        yield from self._write(None, chain.back)
+
+    def _starts(self) -> Iterator[tuple[Chain, list[Item], Span]]:
+        """Yield nodes from which the answer may be found, with the items still to be used.
+
+        The span is that of the words that mean these nodes.
+        """
+        for item in self._items if not self._tally else ():
             others = [other for other in self._items if other is not item]
             for meaning in item.meanings:
-                starts, rest = list[Chain](), others
-                if meaning.property is not None and self._comparisons:
-                    # "Who was born before 1950"
-                    starts, rest = [Chain(meaning.kind or "", cost=2 * _FAR)], self._items
-                elif meaning.kind and meaning.property is None:
-                    starts = [Chain(meaning.kind)]
-                elif meaning.link and meaning.role is not Role.DEED and meaning.held is None:
-                    starts = _noun_starts(meaning.link, meaning.role)
-                for start in starts:
-                    for chain in self._finder.find(start, None, rest):
-                        yield from self._write(None, chain)
+                yield from (
+                    (start, self._items if is_used else others, item.span)
+                    for start, is_used in self._starts_of(meaning)
+                )
+        if self._extreme and not self._tally:
+            for measure in self._ends:
+                yield Chain(measure.kind, cost=3 * _FAR), self._items, self._extreme.span
+
+    def _starts_of(self, meaning: Meaning) -> Iterator[tuple[Chain, bool]]:
+        """Yield chains from what a word means, with True if it is still to be used."""
+        link, role = meaning.link, meaning.role
+        if meaning.property is not None or (link and link.has_values):
+            # "Who was born before 1950"
+            if self._comparisons or self._extreme or self._mean:
+                yield Chain(link.source if link else meaning.kind or "", cost=2 * _FAR), True
+        elif meaning.kind and meaning.kind != ANY:
+            yield Chain(meaning.kind), False
+        elif link and role is not Role.DEED and meaning.held is None:
+            adds = self._extreme is not None and self._extreme.adds
+            for start in _noun_starts(link, role, adds=adds):
+                yield start, False
+
+    def _subjects(self, items: Sequence[Item]) -> Iterator[tuple[Chain, list[Item]]]:
+        """Yield the kinds of what the question asks for, with the items of other words."""
+        who = _WHO.search(self._text)
+        for item in items:
+            kinds = [m.kind for m in item.meanings if m.kind and m.kind != ANY and not m.property]
+            rest = [other for other in items if other is not item]
+            for kind in kinds if not who else ():
+                yield Chain(kind, subject=item.span), rest
+        if who:
+            for kind in self._model.kinds:
+                if self._model.is_person(kind):
+                    yield Chain(kind, subject=Span(*who.span())), list(items)
+
+    def _without(self, negation: Span) -> Iterator[GraphPlan]:
+        """Yield plans for nodes that lack a link: "users that follow nobody"."""
+        before = [item for item in self._items if item.span.start < negation.end]
+        denied = [item for item in self._items if item.span.start >= negation.end]
+        if not before and not _WHO.search(self._text) and len(denied) > 1:
+            before = [denied.pop()]  # 没有粉丝的用户
+        flags = self._flags(denied)
+        for start, rest in self._subjects(before):
+            for chain in self._finder.find(start, None, rest):
+                if flags or not denied:
+                    if flags:
+                        yield from self._write(None, chain, flags=flags)
+                    continue
+                other_start = Chain(chain.end, subject=start.subject)
+                for other in self._finder.find(other_start, None, denied):
+                    if other.steps and not (other.properties or other.conditions or other.held):
+                        yield from self._write(None, chain, lacking=other)
+
+    def _beyond(self) -> Iterator[GraphPlan]:
+        """Yield plans for nodes that are further on a scale than a named one, or not."""
+        names, more = self.names, _MORE.search(self._text)
+        if self._negation or self._comparisons or not names:
+            return
+        others = list(self._items)
+        measures = self._model.measures(self._than) if self._than else []
+        if more is not None and not self._than:  # "costs more than"
+            upper = more[0].lower() not in _FEWER
+            for item in self._items:
+                found = [m for m in item.meanings if m.property and m.property.is_ordered]
+                measures += [Measure(m.kind or "", m.property, None, upper) for m in found]
+                if found:
+                    others.remove(item)
+        for measure in measures:
+            shape, kind = measure.property, measure.kind
+            is_text = shape is not None and shape.type == "date" and is_day_first(shape)
+            if shape is None or is_text or any(kind not in self._kinds_of(n) for n in names):
+                continue
+            sign = ">" if measure.upper else "<"
+            if len(names) == 2 and self._yes_no and not others:
+                yield self._test_order(kind, shape, sign)
+            elif len(names) == 1 and not self._yes_no and _THAN.search(self._text):
+                yield from self._write_beyond(names[0], kind, others, (shape, sign))
 
     # Statements
 
@@ -641,11 +688,13 @@ class GraphQuestion:
         *,
         joined: tuple[Name, Chain] | None = None,
         denied: tuple[Name, Chain] | None = None,
-        flags: Iterable[tuple[str, str]] = (),
+        lacking: Chain | None = None,
+        flags: Sequence[tuple[str, str]] = (),
     ) -> Iterator[GraphPlan]:
         """Yield the statement of a chain, with all that the question computes from its end.
 
-        The chain ``joined`` leads to the same answer, ``denied`` must not.
+        The chain ``joined`` leads to the same answer, ``denied`` must not, and no node is at the
+        end of ``lacking``.
         """
         if name is not None and not chain.steps and (joined or denied or not chain.properties):
             return
@@ -664,15 +713,13 @@ class GraphQuestion:
             cost += other.cost
         if denied is not None:
             writer.deny(writer.named(denied[0]), denied[1].steps, answer)
-            cost += denied[1].cost
-        for kind, flag in flags:
-            if kind != chain.end:
-                return
-            writer.where.append(f"{answer}.{quote_name(flag)} = false")
-        if self._other and name is not None:
-            kinds = [chain.kind, *(step.end for step in chain.steps)]
-            same = (n for n, kind in zip(nodes[:-1], kinds, strict=False) if kind == chain.end)
-            writer.where += [f"{node} <> {answer}" for node in same]
+        if lacking is not None:
+            writer.lack(answer, lacking.steps)
+        cost += sum(chain.cost for chain in (denied[1] if denied else None, lacking) if chain)
+        if any(kind != chain.end for kind, _ in flags):
+            return
+        writer.where += [f"{answer}.{quote_name(flag)} = false" for _, flag in flags]
+        self._differ(writer, nodes, chain, is_named=name is not None)
         left = self._compare(writer, nodes, chain)
         if left is not None:
             is_bound = name is not None or bool(writer.where or chain.steps)
@@ -680,9 +727,14 @@ class GraphQuestion:
                 writer, nodes, replace(chain, cost=cost, properties=left), is_bound
             )
 
-    @property
-    def _other(self) -> bool:
-        return _OTHER.search(self._text) is not None
+    def _differ(
+        self, writer: StatementWriter, nodes: Sequence[str], chain: Chain, *, is_named: bool
+    ) -> None:
+        """Require that the answer differs from the nodes before it, if the question asks so."""
+        if is_named and (self._asks_same or _OTHER.search(self._text)):
+            kinds = [chain.kind, *(step.end for step in chain.steps)]
+            same = (n for n, kind in zip(nodes[:-1], kinds, strict=False) if kind == chain.end)
+            writer.where += [f"{node} <> {nodes[-1]}" for node in same]
 
     def _hold(self, writer: StatementWriter, nodes: Sequence[str], chain: Chain) -> bool:
         """Require the values that the question names; False if not exactly one place has each."""
@@ -716,8 +768,16 @@ class GraphQuestion:
 
         Return None if one cannot be made, or a link to a number is named for nothing.
         """
-        left, is_used = chain.properties, not chain.conditions
+        left, is_used = chain.properties, not chain.conditions or self._extreme is not None
         for comparison in self._comparisons:
+            if self._tally and comparison is self._tally[0]:
+                continue
+            has_unit = any(unit.start == comparison.span.end for unit in self._units)
+            values = [v for _, shape, _ in chain.properties for v in shape.samples]
+            for step in chain.conditions:
+                values += self._model.numbers_of(step.link).values()
+            if has_unit and not _is_plausible(comparison, values):
+                return None  # hours, of a number of minutes
             named = [p for p in chain.properties if conditions_of(comparison, p[1])]
             held = [
                 (f"r{node}", shape)
@@ -734,11 +794,28 @@ class GraphQuestion:
                 writer.compare_name(nodes[-1], chain.conditions[0], comparison)
                 is_used = True
             else:
-                times = self._times(chain.end, comparison)
-                if len(times) != 1:
+                dated = self._dated(nodes, chain) if comparison.is_time else []
+                times = [(nodes[-1], shape) for shape in self._times(chain.end, comparison)]
+                found = [(n, s) for n, s in dated if conditions_of(comparison, s)] or times
+                if len(found) != 1:
                     return None
-                writer.compare(nodes[-1], conditions_of(comparison, times[0]))
+                writer.compare(found[0][0], conditions_of(comparison, found[0][1]))
         return left if is_used else None
+
+    def _asks_date(self, chain: Chain) -> bool:
+        """Return True if the question asks since when, or when, a link of a chain is."""
+        nodes = [""] * (len(chain.steps) + 1)
+        return WHEN.search(self._text) is not None and bool(self._dated(nodes, chain))
+
+    @staticmethod
+    def _dated(nodes: Sequence[str], chain: Chain) -> list[tuple[str, PropertyShape]]:
+        """Return the properties of links that are times: since when they are."""
+        return [
+            (f"r{node}", shape)
+            for node, step in zip(nodes[1:], chain.steps, strict=True)
+            for shape in step.link.properties
+            if shape.is_ordered and _TIMES.search(shape.name)
+        ]
 
     def _times(self, kind: str, comparison: AmountComparison) -> list[PropertyShape]:
         """Return the properties of a kind that a time can be compared with."""
@@ -764,10 +841,16 @@ class GraphQuestion:
             for key, shape in asked
             if shape.type != "boolean" and shape.name not in held
         ]
-        if self._extreme is not None:
-            yield from self._at_end(writer, nodes, chain, [s for _, s in asked])
+        dated = self._dated(nodes, chain) if WHEN.search(self._text) else []
+        if self._tally or self._mean or self._extreme:
+            yield from self._computed(writer, nodes, chain, asked)
         elif chain.held and not self._comparisons:
             yield from self._held_value(writer, nodes, chain)
+        elif not asked and len(dated) == 1 and not self._comparisons and is_bound:
+            value = f"{dated[0][0]}.{quote_name(dated[0][1].name)}"
+            writer.where.append(f"{value} IS NOT NULL")
+            label = quote_name(dated[0][1].name)
+            yield writer.plan(value, chain.cost + _FAR, f"RETURN DISTINCT {value} AS {label}")
         elif not asked and is_bound | self._counts and self._fits(chain, None):
             value = writer.name_of(nodes[-1], chain.end)
             if self._counts:
@@ -787,6 +870,21 @@ class GraphQuestion:
             writer.hops.append((number, number))
             yield writer.plan(value, chain.cost, f"RETURN DISTINCT {value} AS {name}")
 
+    def _computed(
+        self,
+        writer: StatementWriter,
+        nodes: Sequence[str],
+        chain: Chain,
+        asked: Sequence[tuple[tuple[int, str], PropertyShape]],
+    ) -> Iterator[GraphPlan]:
+        """Yield the statement for a number of nodes, a mean, a sum, or the end of a scale."""
+        if self._tally is not None:
+            yield from self._count_of(writer, nodes, chain)
+        elif self._extreme is not None:
+            yield from self._at_end(writer, nodes, chain, asked)
+        else:
+            yield from self._mean_of(writer, nodes, chain, asked)
+
     def _held_value(
         self, writer: StatementWriter, nodes: Sequence[str], chain: Chain
     ) -> Iterator[GraphPlan]:
@@ -804,12 +902,54 @@ class GraphQuestion:
             writer.where.append(f"{value} IS NOT NULL")
             yield writer.plan(value, chain.cost, f"RETURN DISTINCT {value} AS {name}")
 
+    def _count_of(
+        self, writer: StatementWriter, nodes: Sequence[str], chain: Chain
+    ) -> Iterator[GraphPlan]:
+        """Yield the statement for nodes with a number of others that is compared."""
+        if self._tally is None or not self._fits(chain, None):
+            return
+        label, value = self._label(chain), writer.name_of(nodes[-1], chain.end)
+        tests = [
+            f"total {condition.operator} {writer.parameter(condition.value)}"
+            for condition in conditions_of(self._tally[0], PropertyShape("", "integer"))
+        ]
+        counted = f"WITH {nodes[-1]}, count(DISTINCT {nodes[0]}) AS total"
+        test = f"{counted} WHERE {' AND '.join(tests)}"
+        if self._counts:
+            ending = count_ending(nodes[-1], value, label)
+            yield writer.plan(value, chain.cost, test, ending, is_count=True)
+        else:
+            ending = f"RETURN {value} AS {quote_name(label)}, total ORDER BY total DESC"
+            yield writer.plan(value, chain.cost, test, ending)
+
+    def _mean_of(
+        self,
+        writer: StatementWriter,
+        nodes: Sequence[str],
+        chain: Chain,
+        asked: Sequence[tuple[tuple[int, str], PropertyShape]],
+    ) -> Iterator[GraphPlan]:
+        """Yield the statement for the mean or the sum of a property of nodes or of links."""
+        places = [(nodes[place], shape) for (place, _), shape in asked]
+        places += [(f"r{node}", shape) for node, shape in chain.held_by(nodes)]
+        if len(places) != 1 or places[0][1].type not in NUMERIC:
+            return
+        ((node, shape),) = places
+        value = f"{node}.{quote_name(shape.name)}"
+        writer.where.append(f"{value} IS NOT NULL")
+        number = f"toFloat({value})" if shape.quoted else value
+        if not node.startswith("r"):
+            writer.hops.append((int(node[1:]), int(node[1:])))
+        label = quote_name(f"{self._mean} {split_name(shape.name)}")
+        ending = f"RETURN {self._mean}({number}) AS {label}"
+        yield writer.plan(value, chain.cost, f"WITH DISTINCT {node}", ending, is_value=True)
+
     def _at_end(
         self,
         writer: StatementWriter,
         nodes: Sequence[str],
         chain: Chain,
-        asked: Sequence[PropertyShape],
+        asked: Sequence[tuple[tuple[int, str], PropertyShape]],
     ) -> Iterator[GraphPlan]:
         """Yield the statement for the end of a scale, or for the most nodes of a kind."""
         extreme = self._extreme
@@ -817,23 +957,116 @@ class GraphQuestion:
             return
         answer, limit, descending = nodes[-1], self._wording.limit, extreme.descending
         name, label = writer.name_of(answer, chain.end), quote_name(self._label(chain))
+        order = f"ORDER BY total {'DESC' if descending else 'ASC'}"
+        ending = f"RETURN {name} AS {label}, total {order}"
         if extreme.adds and not asked and not self.names and chain.steps:
             counted = f"WITH {answer}, count(DISTINCT {nodes[0]}) AS total"
-            order = f"ORDER BY total {'DESC' if descending else 'ASC'}"
-            ending = f"RETURN {name} AS {label}, total {order}"
-            yield writer.plan(name, chain.cost, counted, ending, limit=limit)
+            plan = writer.plan(name, chain.cost, counted, ending, limit=limit)
+            if not descending:  # those that have none at all
+                if writer.where or not self._model.is_labelled:
+                    return
+                every = f"MATCH ({answer}:{quote_name(chain.end)})\nOPTIONAL {plan.text}"
+                plan = replace(plan, text=every)
+            yield plan
             return
-        shapes = [shape for shape in asked if shape.is_ordered]
-        kind = self._model.kinds.get(chain.end)
-        if not asked and kind is not None:
-            shapes, is_turned = _find_scale(kind.properties, extreme.dimension)
-            descending ^= is_turned
-        if len(shapes) == 1 and kind is not None and kind.property(shapes[0].name):
-            by, shown = f"{answer}.{quote_name(shapes[0].name)}", quote_name(shapes[0].name)
-            writer.where.append(f"{by} IS NOT NULL")
-            order = f"ORDER BY {by} {'DESC' if descending else 'ASC'}"
-            ending = f"RETURN DISTINCT {name} AS {label}, {by} AS {shown} {order}"
-            yield writer.plan(name, chain.cost + _FAR, ending, limit=limit)
+        ordered = [(place, shape) for (place, _), shape in asked if shape.is_ordered]
+        if self._mean and ordered:  # "the department with the highest average salary"
+            place, shape = ordered[0]
+            value = f"{nodes[place]}.{quote_name(shape.name)}"
+            if place < len(chain.steps) and shape.type in NUMERIC:
+                counted = f"WITH {answer}, {self._mean}({value}) AS total WHERE total IS NOT NULL"
+                yield writer.plan(name, chain.cost, counted, ending, limit=limit)
+            return
+        measure = self._measure_of(chain, [shape for _, shape in ordered])
+        if measure is not None and not self._mean:
+            yield self._by_measure(writer, answer, chain, measure)
+
+    def _measure_of(self, chain: Chain, ordered: Sequence[PropertyShape]) -> Measure | None:
+        """Return what the end of a scale is about; None if that is unclear."""
+        upper = self._extreme is not None and self._extreme.descending
+        found = [Measure(chain.end, shape, None, upper) for shape in ordered]
+        found += [Measure(chain.end, None, step.link, upper) for step in chain.conditions]
+        own = [measure for measure in self._ends if measure.kind == chain.end]
+        if found and own and not self._is_general:
+            if {m.property for m in own} != {m.property for m in found}:
+                return None  # "the salary of the oldest"
+            found = own
+        found = found or own
+        return found[0] if len(found) == 1 else None
+
+    def _by_measure(
+        self, writer: StatementWriter, answer: str, chain: Chain, measure: Measure
+    ) -> GraphPlan:
+        """Return the statement that sorts nodes by what the question is about."""
+        name, label = writer.name_of(answer, chain.end), quote_name(self._label(chain))
+        limit, cost = self._wording.limit, chain.cost + _FAR
+        if measure.link is not None:
+            value = writer.follow(answer, (Step(measure.link, True),))[-1]
+            by, shown = writer.name_of(value, measure.link.target), quote_name(measure.link.type)
+            ending = f"RETURN DISTINCT {name} AS {label}, {by} AS {shown}"
+            numbers = self._model.numbers_of(measure.link)
+            order = {"numbers": numbers, "descending": measure.upper}
+            return writer.plan(name, cost, ending, limit=limit, **order)
+        shape = measure.property or PropertyShape("", "")
+        by = f"{answer}.{quote_name(shape.name)}"
+        writer.where.append(f"{by} IS NOT NULL")
+        key = f"toFloat({by})" if shape.quoted and shape.type in NUMERIC else by
+        ending = f"RETURN DISTINCT {name} AS {label}, {by} AS {quote_name(shape.name)}"
+        order_text = f"ORDER BY {key} {'DESC' if measure.upper else 'ASC'}"
+        writer.hops.append((int(answer[1:]), int(answer[1:])))
+        return writer.plan(name, cost, ending, order_text, limit=limit)
+
+    def _write_beyond(
+        self,
+        name: Name,
+        kind: str,
+        items: Sequence[Item],
+        order: tuple[PropertyShape, str],
+        *,
+        cost: float = 0.0,
+    ) -> Iterator[GraphPlan]:
+        """Yield the statement for nodes whose property is more, less or equal to a named one's."""
+        shape, sign = order
+        for chain in self._chains_to(kind, items):
+            writer = StatementWriter(self._model)
+            named, first = writer.named(name), writer.kind(chain.kind)
+            answer = writer.follow(first, chain.steps)[-1]
+            both = [f"{node}.{quote_name(shape.name)}" for node in (answer, named)]
+            if shape.quoted and shape.type in NUMERIC:
+                both = [f"toFloat({value})" for value in both]
+            writer.where += [f"{both[0]} {sign} {both[1]}", f"{answer} <> {named}"]
+            value, number = writer.name_of(answer, kind), int(answer[1:])
+            writer.hops.append((number, number))
+            label, total = self._label(Chain(kind)), cost + chain.cost
+            if self._counts:
+                ending = count_ending(answer, value, label)
+                yield writer.plan(value, total, ending, is_count=True)
+            else:
+                ending = f"RETURN DISTINCT {value} AS {quote_name(label)}"
+                yield writer.plan(value, total, ending)
+
+    def _chains_to(self, kind: str, items: Sequence[Item]) -> Iterator[Chain]:
+        """Yield chains that use all items and end at a kind that the question may ask for."""
+        if not items and self._fits(Chain(kind), None):
+            yield Chain(kind)
+        for start, rest, origin in self._starts() if items else ():
+            left = [item for item in rest if item in items]
+            for chain in self._finder.find(start, None, left, origin=origin):
+                if chain.end == kind and not chain.properties and self._fits(chain, None):
+                    yield chain
+
+    def _test_order(self, kind: str, shape: PropertyShape, sign: str) -> GraphPlan:
+        """Return the statement that compares a property of two named nodes."""
+        writer = StatementWriter(self._model)
+        one, two = (writer.named(name) for name in self.names)
+        column = quote_name(shape.name)
+        names = f"[{writer.name_of(one, kind)}, {writer.name_of(two, kind)}]"
+        test = f"{one}.{column} {sign} {two}.{column}"
+        writer.where += [f"{node}.{column} IS NOT NULL" for node in (one, two)]
+        writer.hops += [(int(node[1:]), int(node[1:])) for node in (one, two)]
+        ending = f"RETURN {test} AS {HOLDS}, {names} AS {quote_name(self._label(Chain(kind)))}"
+        shown = tuple(str(name.value) for name in self.names)
+        return writer.plan(writer.name_of(one, kind), 0.0, ending, is_check=True, names=shown)
 
     @staticmethod
     def _label(chain: Chain) -> str:
@@ -872,40 +1105,21 @@ class GraphQuestion:
         return not kinds or chain.end in kinds
 
 
-def _name(span: Span, surface: str, stored: StoredValue) -> Name:
-    return Name(span, surface, stored.kind, stored.property, stored.value)
+def _noun_starts(link: GraphLink, role: Role, *, adds: bool) -> list[Chain]:
+    """Return chains to the nodes that a noun means, and from them: directors, their films.
 
-
-def _noun_starts(link: GraphLink, role: Role) -> list[Chain]:
-    """Return chains to the nodes that a noun means, and from them: directors, their films."""
-    if link.doer is None or link.source == link.target:
+    Between nodes of one kind, those that are counted are at the start, all others at the end.
+    """
+    if link.doer is None:
         return []
     to = Step(link, link.doer != (role is Role.DOER))
-    return [Chain(to.back.end, (to,), cost=2 * _FAR), Chain(to.end, (to.back,), cost=4 * _FAR)]
+    chains = [Chain(to.back.end, (to,), cost=2 * _FAR), Chain(to.end, (to.back,), cost=4 * _FAR)]
+    return chains if link.source != link.target else chains[adds : adds + 1]
 
 
-def _find_scale(
-    shapes: Iterable[PropertyShape], dimension: str
-) -> tuple[list[PropertyShape], bool]:
-    """Return the property of a scale, and True if it runs the other way, as years do for ages."""
-    ordered = [(shape, split_name(shape.name).split()) for shape in shapes if shape.is_ordered]
-    scales = {"price": ("price", "cost"), **DIMENSIONS}
-    for scale in (dimension, "time") if dimension == "age" else (dimension,):
-        for word in scales.get(scale, ()):
-            for shape, words in ordered:
-                if word in words:
-                    return [shape], dimension == "age" and "age" not in words
-    return [], False
-
-
-def _is_misspelt(written: str, stored: str) -> bool:
-    """Return True if a name differs in one letter, or in two that were exchanged."""
-    one, other = written.casefold(), stored.casefold()
-    is_short = min(len(one), len(other)) < _LEAST_LETTERS
-    if is_short or len(one.split()) != len(other.split()):
-        return False
-    pairs = enumerate(zip(one, other, strict=False))
-    first = next((n for n, (a, b) in pairs if a != b), min(len(one), len(other)))
-    rest, far = one[first:], other[first:]
-    is_exchanged = rest[2:] == far[2:] and rest[:2] == far[1::-1]
-    return rest[1:] == far[1:] or rest[1:] == far or rest == far[1:] or is_exchanged
+def _is_plausible(comparison: AmountComparison, values: Iterable[PropertyValue]) -> bool:
+    """Return False if a number with a unit is far from all values, which may have another one."""
+    numbers = [abs(v) for v in values if isinstance(v, int | float) and v]
+    if not numbers or not comparison.number:
+        return True
+    return min(numbers) / _FAR_OFF < abs(comparison.number) < max(numbers) * _FAR_OFF

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from itertools import chain, combinations, pairwise
 from typing import NamedTuple
 
+from knotwork._extensions.queries.query_plans import Statement
 from knotwork._extensions.queries.query_targets import SAMPLED, CypherGraph, quote_name
 from knotwork._extensions.queries.target_schema import (
     KindShape,
@@ -25,7 +26,9 @@ from knotwork._text.languages import simplify
 from knotwork._text.names import normal_form
 from knotwork._text.relation_words import HAN_RUN, WORD
 from knotwork._text.schema_words import (
+    Degree,
     Role,
+    ScaleMention,
     SchemaWords,
     Sense,
     joined_form,
@@ -52,20 +55,27 @@ _FUNCTION_WORDS = frozenset(
     their them they all any each every both me us please tell show list give find get name names
     can could you i we my our s also just only ever many much when where whether into about between
     during through out up while he she his her him co but not without except excluding other others
-    else another ones will would should may might kind kinds sort sorts
+    else another ones will would should may might kind kinds sort sorts anyone anybody anything
+    someone somebody something by than no got
     """.split()  # noqa: SIM905
 )
 """Words that ask or join, without a meaning of their own. Verbs are not among them, nor are words
 that compare."""
 _VAGUE_WORDS = frozenset({"belong", "belongs"})
 """Verbs that only join what another word means, unless the graph has a link for them."""
+SPENDING = frozenset({"spend", "spends", "spent"})
+"""Verbs that only join a number of which another word says what it is: hours."""
+PLACING = frozenset({"live", "lives", "come", "comes", "located", "based", "住", "来自", "位于"})
+"""Verbs that only say that a value is a place."""
+STARTING = frozenset({"start", "started", "begin", "began", "first"})
+"""Verbs that only say of which end of a time a question asks."""
 _FUNCTION_HAN = re.compile(
-    r"请问|请|列出|给出|显示|查询|告诉我"
+    r"任何(?=人)?|请问|请|列出|给出|显示|查询|告诉我"
     r"|哪(?:一)?(?:些|个|位|名|家|种|款|条|项|部|里|儿|所|年|天|本|首|座|国|人)?|什么时候|何时|什么|多少|谁"
     r"|分别|所有|全部|一共|总共|其中|里面|之中|还有|以及|并且|而且|但是|但|并|还|也|都|又|既|而|中|里|内|外"
     r"|过|了|的|地|得|在|是|有|为|和|与|跟|同|及|或|被|由|给|把|对|从|到|至|之间|于|个|条|名|位|部|家|笔|份|项"
     r"|年|月|日|岁|本|首|次|所|座|种|呢|吗|么|之|其|他|她|它|们|哪|几|共同|共|担任|属于|曾经|曾|任|除了?|没有|没"
-    r"|不是|不|未|其他|其它|另外|那些|这些|那个|这个|主要"
+    r"|不是|不|未|其他|其它|另外|那些|这些|那个|这个|主要|最终"
 )
 
 
@@ -89,6 +99,15 @@ class GraphLink:
     properties: tuple[PropertyShape, ...] = ()
     also: tuple[str, ...] = ()
     """Further types that a word means as well: sons and daughters are children."""
+    turned: frozenset[int] = frozenset()
+    """Groups in which its name is what is done to: "part of" is about what contains, "child" about
+    parents."""
+    has_agents: bool = False
+    """True if who does it is a person or an organization, as far as words tell."""
+    is_deed: bool = False
+    """True if it says what someone or something did, rather than what it is or has."""
+    roots: frozenset[str] = frozenset()
+    """The verbs of its name: to inspect, of an inspector."""
 
     @property
     def pattern(self) -> str:
@@ -124,6 +143,14 @@ class Item:
     word: str
     meanings: tuple[Meaning, ...]
 
+    @property
+    def names_value(self) -> bool:
+        """True if it may mean a property, or a link to numbers or times."""
+        return any(
+            m.property or m.held or (m.link is not None and m.link.has_values)
+            for m in self.meanings
+        )
+
 
 ANY = "*"
 """A kind that a word names and the graph has no label for."""
@@ -135,10 +162,32 @@ _LONGEST_HAN = 8
 _MOSTLY = 0.6
 _JOINT = re.compile(r"^co(?=[a-z]{3})")
 _PARTS = re.compile(r"[;/|]|, ")
+_PLACES = ("city", "country", "province", "district", "address", "location", "residence")
+_STATES = frozenset(
+    """
+    is are has have locate headquarter live belong own contain border know like depend use work
+    manage report orbit speak
+    """.split()  # noqa: SIM905
+)
+"""Verbs for what something is or has."""
+_FIRST_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+_AGENT = re.compile(r"([a-z]{3,}?)(?:er|or)")
 
 
 _LinkKey = tuple[Role, str, str, bool | None, bool]
 """What links have in common that one word means: its role, their kinds, who does it, and when."""
+
+
+class Measure(NamedTuple):
+    """What an adjective is about: a property of a kind, or a link to numbers.
+
+    ``upper`` is True if large values are at the end of the scale that is meant.
+    """
+
+    kind: str
+    property: PropertyShape | None
+    link: GraphLink | None
+    upper: bool
 
 
 class NameWords(NamedTuple):
@@ -179,11 +228,23 @@ def read_name(name: str, words: SchemaWords) -> NameWords:
 
 
 def find_han(run: str, known: Container[str]) -> Iterator[tuple[int, str]]:
-    """Yield the longest known words in a run of Han characters, with their places."""
+    """Yield the longest known words in a run of Han characters, with their places.
+
+    A shorter one is preferred if a known word behind it reaches further, and none is behind the
+    longest: 河 and 流经 rather than 河流 and 经.
+    """
+
+    def words_at(place: int) -> list[str]:
+        ends = range(min(len(run), place + _LONGEST_HAN), place, -1)
+        return [run[place:end] for end in ends if run[place:end] in known]
+
     place = 0
     while place < len(run):
-        ends = range(min(len(run), place + _LONGEST_HAN), place, -1)
-        found = next((run[place:end] for end in ends if run[place:end] in known), "")
+        words = words_at(place)
+        found = words[0] if words else ""
+        if len(words) > 1 and place + len(found) < len(run) and not words_at(place + len(found)):
+            longer = (w for w in words for f in words_at(place + len(w)) if len(w + f) > len(found))
+            found = next(longer, found)
         if found:
             yield place, found
         place += len(found) or 1
@@ -202,9 +263,20 @@ class GraphModel:
         schema = target.schema()
         self.kinds: Mapping[str, KindShape] = schema.by_name
         self.is_labelled = any(self.kinds)
-        self._naming = {kind.name: _find_naming(kind) for kind in schema.kinds}
+        self._naming = {kind.name: _find_naming(kind, words) for kind in schema.kinds}
         self._kind_groups = {name: self._read_kind(name) for name in self.kinds if name}
         self._members: dict[str, set[str]] = {}
+        self._places = {
+            sense.group for word in _PLACES for sense in words.senses.get(word_form(word), ())
+        }
+        self._states = {s.group for word in _STATES for s in words.senses.get(word_form(word), ())}
+        self._agents = {
+            sense.group
+            for form, senses in words.senses.items()
+            for sense in senses
+            if sense.role is Role.DOER and form.endswith("+er")
+        }
+        self._numbers: dict[str, Mapping[str, float]] = {}
         sides = {} if self.is_labelled else self._derive_kinds()
         self.links = [
             self._read_link(
@@ -238,6 +310,18 @@ class GraphModel:
         """Return the property that names the nodes of a kind."""
         return self._naming.get(kind) or "name"
 
+    def is_agent(self, word: str) -> bool:
+        """Return True if a word is one for who does something."""
+        senses = self._words.senses.get(joined_form(word), ())
+        return any(sense.role is Role.DOER for sense in senses) and not word.isdigit()
+
+    def is_place(self, kind: str, name: str) -> bool:
+        """Return True if a property of a kind is named like a place."""
+        return any(
+            held == kind and shape.name == name and not words.groups.isdisjoint(self._places)
+            for held, shape, words in self._properties
+        )
+
     def is_person(self, kind: str) -> bool | None:
         """Return True for a kind of persons or organizations, None for one without a label."""
         groups = self._kind_groups.get(kind)
@@ -247,7 +331,63 @@ class GraphModel:
         """Return the kinds of a node with this label and name."""
         if self.is_labelled:
             return [kind]
-        return [derived for derived, held in self._members.items() if str(value) in held]
+        found = [derived for derived, held in self._members.items() if str(value) in held]
+        return found or self._kinds_around(value)
+
+    def _kinds_around(self, value: PropertyValue) -> list[str]:
+        """Return the kinds of a node without a label by its links, in a graph read in part."""
+        kinds = dict[str, None]()
+        for pattern, is_source in (("-[r]->()", True), ("<-[r]-()", False)):
+            text = f"MATCH (n {{name: $name}}){pattern} RETURN DISTINCT type(r)"
+            for (relation,) in self.target.run(Statement(text, {"name": value})).rows:
+                links = (link for link in self.links if link.type == relation)
+                kinds |= dict.fromkeys(link.source if is_source else link.target for link in links)
+        return list(kinds)
+
+    def measures(self, mention: ScaleMention, *, rising: bool = False) -> list[Measure]:
+        """Return what an adjective is about, of each kind the first of its scale's properties.
+
+        With ``rising``, only properties that grow with it: an age, but no year of birth. "How old"
+        is not about links to dates.
+        """
+        found: dict[str, list[Measure]] = {}
+        for scale, upper in mention.scales:
+            pairs = [(word, upper) for word in scale.rising]
+            pairs += [] if rising else [(word, not upper) for word in scale.falling]
+            held: dict[str, list[Measure]] = {}
+            for word, end in pairs:
+                fitting: dict[str, list[Measure]] = {}
+                for measure in self._measured(joined_form(word), upper=end):
+                    is_other = mention.degree is Degree.HOW and end != upper and measure.link
+                    if is_other:
+                        continue
+                    fitting.setdefault(measure.kind, []).append(measure)
+                held = fitting | held
+            found = held | found
+        return [measure for measures in found.values() for measure in measures]
+
+    def _measured(self, form: str, *, upper: bool) -> Iterator[Measure]:
+        senses = self._words.senses.get(form, frozenset())
+        for kind, shape, name in self._properties:
+            if shape.is_ordered and name.means(form, senses) is not None:
+                yield Measure(kind, shape, None, upper)
+        for link in self.links:
+            groups = {sense.group for sense in senses} & link.groups
+            if link.has_values and (groups or form in link.stems):
+                yield Measure(link.source, None, link, upper)
+
+    def numbers_of(self, link: GraphLink) -> Mapping[str, float]:
+        """Return the names of the nodes that a link leads to, with the first number in each."""
+        if link.type not in self._numbers:
+            naming = quote_name(self.naming_of(link.target))
+            statement = (
+                f"MATCH ()-[:{quote_name(link.type)}]->(n) RETURN DISTINCT n.{naming}"
+                f" LIMIT {_MOST_PAIRS}"
+            )
+            names = [str(name) for (name,) in self.target.read_rows(statement)]
+            numbers = ((name, _FIRST_NUMBER.search(name.replace(",", ""))) for name in names)
+            self._numbers[link.type] = {name: float(held[0]) for name, held in numbers if held}
+        return self._numbers[link.type]
 
     def meanings(self, word: str) -> list[Meaning]:
         """Return what a word of a question may mean."""
@@ -333,19 +473,23 @@ class GraphModel:
     def _find_links(self, form: str, senses: Iterable[Sense]) -> list[Meaning]:
         """Return the links that a word means; several that differ only in their type as one."""
         costs = defaultdict[_LinkKey, list[tuple[float, GraphLink]]](list)
+        agents = _agent_roots(form)
         for link in self.links:
-            roles: dict[Role, float] = {}
-            for sense in senses:
-                if sense.group in link.groups:
-                    roles[sense.role] = _SAME_GROUP
-                elif self._words.narrower[sense.group] & link.groups:
-                    roles.setdefault(sense.role, _NARROWER)
+            roles = self._roles_in(link, senses)
             if form in link.stems:
-                roles = dict.fromkeys(roles or (Role.DEED,), _IN_NAME)
+                # A part, in "part of", is at the source whatever else the word may mean.
+                if (Role.DOER, False) in roles:
+                    roles = {r: c for r, c in roles.items() if r[0] is not Role.RESULT and not r[1]}
+                roles = dict.fromkeys(roles or ((Role.DEED, False),), _IN_NAME)
+            elif not roles and agents & link.stems:
+                roles = {(Role.DOER, False): _IN_NAME}
+            elif not roles and form in link.roots:
+                roles = {(Role.DEED, False): _IN_NAME}
             target = link.target if self.is_labelled else ""
-            for role, cost in roles.items():
-                key = role, link.source, target, link.doer, link.is_placed
-                costs[key].append((cost, link))
+            for (role, is_turned), cost in roles.items():
+                doer = link.doer if not is_turned or link.doer is None else not link.doer
+                key = role, link.source, target, doer, link.is_placed
+                costs[key].append((cost, replace(link, doer=doer)))
         found = []
         for (role, *_), links in costs.items():
             best = min(cost for cost, _ in links)
@@ -354,6 +498,20 @@ class GraphModel:
             joined = replace(first, also=tuple(link.type for link in others))
             found.append(Meaning(best, joined, role))
         return found
+
+    def _roles_in(self, link: GraphLink, senses: Iterable[Sense]) -> dict[tuple[Role, bool], float]:
+        """Return the roles of a word for a link, with True in groups where the link is turned."""
+        roles: dict[tuple[Role, bool], float] = {}
+        narrow = frozenset[int]().union(*(self._words.narrower[group] for group in link.turned))
+        for sense in senses:
+            is_turned = sense.group in link.turned
+            if is_turned and sense.role is Role.DOER and sense.group in narrow:
+                continue  # the parent of a child may be its father or its mother
+            if sense.group in link.groups:
+                roles[sense.role, is_turned] = _SAME_GROUP
+            elif self._words.narrower[sense.group] & (link.groups - link.turned):
+                roles.setdefault((sense.role, False), _NARROWER)
+        return roles
 
     def _kinds_named(self, form: str, named: frozenset[int]) -> list[str]:
         """Return the labels that a word means; people are nodes of any kind of persons."""
@@ -372,10 +530,13 @@ class GraphModel:
     def _derive_kinds(self) -> dict[tuple[str, bool], str]:
         """Return the kinds of the sources and targets of links, by their common nodes."""
         nodes = defaultdict[tuple[str, bool], set[str]](set)
-        statement = f"MATCH (a)-[r]->(b) RETURN type(r), a.name, b.name LIMIT {_MOST_PAIRS}"
-        for relation, source, target in self.target.read_rows(statement):
-            nodes[str(relation), True].add(str(source))
-            nodes[str(relation), False].add(str(target))
+        # Of two relations that fit as well, the one that the graph lists first is meant.
+        for (relation,) in self.target.read_rows("MATCH ()-[r]->() RETURN DISTINCT type(r)"):
+            pattern = f"MATCH (a)-[:{quote_name(str(relation))}]->(b)"
+            statement = f"{pattern} RETURN a.name, b.name LIMIT {_MOST_PAIRS}"
+            for source, target in self.target.read_rows(statement):
+                nodes[str(relation), True].add(str(source))
+                nodes[str(relation), False].add(str(target))
         merged = {side: number for number, side in enumerate(nodes)}
         for one, other in combinations(nodes, 2):
             fewer = min(len(nodes[one]), len(nodes[other]))
@@ -400,10 +561,13 @@ class GraphModel:
         has_values = self._holds_values(target)
         is_placed = is_event and (plain[-1] in _PLACED or type_.endswith(("于", "在")))
         doer: bool | None = True
-        if is_placed or has_values or not (name.roles or plain[-1] == "of"):
+        is_agent = not self.is_labelled and bool(_agent_roots(word_form(plain[-1])))
+        if is_placed or has_values:
             doer = None
-        elif plain[-1] == "by":
+        elif plain[-1] == "by" or (is_agent and not name.roles):
             doer = False
+        elif not (name.roles or plain[-1] == "of"):
+            doer = None
         elif Role.DOER in name.roles and plain[-1] != "of":
             # "father" and "starred actors" lead to them; a Chinese word may be noun and verb.
             last = self._words.senses.get(word_form(plain[-1]), frozenset())
@@ -428,7 +592,25 @@ class GraphModel:
             is_placed or has_values,
             has_values,
             tuple(shape_property(key, values) for key, values in found.items()),
+            turned=self._turned_groups(name),
+            is_deed=(
+                Role.DEED in name.roles
+                and plain[0] not in _STATES
+                and self._states.isdisjoint(name.groups)
+            ),
+            has_agents=not self._agents.isdisjoint(name.groups),
+            roots=frozenset().union(*map(_agent_roots, name.stems)),
         )
+
+    def _turned_groups(self, name: NameWords) -> frozenset[int]:
+        """Return the groups in which a name is a result, if it is not one in others."""
+        roles = defaultdict[int, set[Role]](set)
+        for stem in name.stems:
+            for sense in self._words.senses.get(stem, ()):
+                if sense.group in name.groups:
+                    roles[sense.group].add(sense.role)
+        turned = frozenset(group for group, held in roles.items() if held == {Role.RESULT})
+        return turned if len(turned) < len(roles) else frozenset()
 
     def _read_link_values(self, link: GraphLink, shape: PropertyShape) -> None:
         name = quote_name(shape.name)
@@ -448,12 +630,27 @@ class GraphModel:
 _LEFT = re.compile(r"[^\x00]+")
 
 
-def _find_naming(kind: KindShape) -> str:
+def _agent_roots(stem: str) -> frozenset[str]:
+    """Return the stems of the verb of a noun for who does it: of an inspector, to inspect."""
+    found = _AGENT.fullmatch(stem.removesuffix("+er"))
+    if found is None:
+        return frozenset()
+    root = found[1]
+    undoubled = [root[:-1]] if root[-1] == root[-2] else []
+    return frozenset(word_form(form) for form in (root, f"{root}e", *undoubled))
+
+
+def _find_naming(kind: KindShape, words: SchemaWords) -> str:
     """Return the property that names the nodes of a kind, or else its key, or ""."""
-    names = {item.name.lower(): item.name for item in kind.properties}
-    words = {item.name: split_name(item.name).split() for item in kind.properties}
+    split = {item.name: split_name(item.name).split() for item in kind.properties}
     texts = [item.name for item in kind.properties if item.type == "text"]
-    exact = (names[name] for name in _NAMING if name in names)
-    ending = (name for last in _NAMING for name in texts if words[name][-1:] == [last])
-    keys = (name for name, held in words.items() if "identifier" in held)
-    return next(chain(exact, ending, keys), "")
+    same = {
+        wanted: {s.group for s in words.senses.get(wanted, ()) if s.role is Role.DOER}
+        for wanted in _NAMING
+    }
+    names = {name: read_name(name, words).groups for name in texts}
+    exact = (n for wanted in _NAMING for n in split if n.lower() == wanted)
+    ending = (name for last in _NAMING for name in texts if split[name][-1:] == [last])
+    meant = (name for wanted in _NAMING for name in texts if same[wanted] & names[name])
+    keys = (name for name, held in split.items() if "identifier" in held)
+    return next(chain(exact, ending, meant, keys), "")

@@ -236,7 +236,7 @@ class QueryTarget(ABC):
         """Run a statement. Raises QuerySyntaxError, QueryRefused, QueryTimeout."""
 
     @abstractmethod
-    def _version(self) -> object:
+    def version(self) -> object:
         """Return what changes whenever the data does."""
 
     @abstractmethod
@@ -245,7 +245,7 @@ class QueryTarget(ABC):
 
     def _current(self) -> tuple[object, TargetSchema, StoredValues]:
         with self._lock:
-            version = self._version()
+            version = self.version()
             if self._read is None or self._read[0] != version:
                 self._read = (version, *self._read_current())
             return self._read

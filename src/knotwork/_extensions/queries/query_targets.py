@@ -35,7 +35,7 @@ from knotwork._extensions.queries.target_schema import (
 )
 from knotwork._extensions.tables.table_file import TableFile, TableShape
 from knotwork._questions.languages import Operator
-from knotwork._stores.base import Store, require_cypher
+from knotwork._stores.base import Store, graph_names, require_cypher
 from knotwork._stores.capabilities import OWN_GRAPH
 from knotwork.errors import QueryRefused, QueryTimeout
 from knotwork.records import PropertyValue, QueriedEdgeType, QueriedLabel, QueryResult
@@ -114,7 +114,8 @@ class CypherGraph(QueryTarget):
         schema = self._read_schema()
         return schema, CollectedValues(self._collect(schema))
 
-    def _version(self) -> tuple[int, int]:
+    def version(self) -> tuple[int, int]:
+        """Return what changes whenever the graph does."""
         live = self._store.capabilities.live_graphs
         is_live = live is not None and self.graph in live.names()
         return self._store.generation(), live.version(self.graph) if live and is_live else 0
@@ -159,8 +160,11 @@ class CypherGraph(QueryTarget):
         )
         pairs: Counter[tuple[str, str, str]] = Counter()
         statement = "MATCH (a)-[r]->(b) RETURN labels(a), type(r), labels(b), count(*)"
+        if len(counts) == 1:  # much faster, and there is no other end
+            statement = "MATCH ()-[r]->() RETURN [], type(r), [], count(*)"
+        (only,) = counts if len(counts) == 1 else [ANY_KIND]
         for source, kind, target, count in self.read_rows(statement):
-            pairs[kind, _kind_of(source), _kind_of(target)] += int(count)
+            pairs[kind, _kind_of(source) or only, _kind_of(target) or only] += int(count)
         links = tuple(
             LinkShape(kind, source, target, count)
             for (kind, source, target), count in sorted(
@@ -205,9 +209,7 @@ def choose_graph(store: Store, wanted: str | None) -> str:
     """Return ``wanted``, or the only imported or live graph, or that of the documents."""
     if wanted is not None:
         return wanted
-    graphs, live = store.capabilities.property_graphs, store.capabilities.live_graphs
-    names = graphs.names() if graphs is not None else []
-    names += live.names() if live is not None else []
+    names = graph_names(store)
     if len(names) == 1:
         return names[0]
     return OWN_GRAPH
@@ -410,7 +412,8 @@ class SqlTables(QueryTarget):
         place = _describe_tables(result.statement, self._tables.tables())
         return replace(result, source=source, place=place)
 
-    def _version(self) -> int:
+    def version(self) -> int:
+        """Return what changes whenever a table does."""
         return self._tables.generation()
 
     def _read_current(self) -> tuple[TargetSchema, StoredValues]:

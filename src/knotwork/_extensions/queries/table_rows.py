@@ -40,7 +40,7 @@ from knotwork.errors import QueryRefused
 from knotwork.records import Document, Evidence, Hit, PropertyValue, QueryResult, Span
 
 NUMERIC = ("integer", "number")
-_OPERATIONS = {
+OPERATIONS = {
     Returned.COUNT: re.compile(
         r"\bhow many\b|\b(?:total |overall )?(?:number|count) of\b|\bcount\b"
         r"|(?:总共|一共|共)?(?:有(?:多少|几)|(?<!是)(?:多少|几))[个条名人位行笔种家份项部件]?"
@@ -243,7 +243,7 @@ class TableWording:
 
         self.operation: Returned | None = None
         self.counts = False  # "how many"
-        for returned, pattern in _OPERATIONS.items():
+        for returned, pattern in OPERATIONS.items():
             for match in pattern.finditer(text):
                 if is_free(span := Span(*match.span())):
                     covered.append(span)
@@ -277,7 +277,8 @@ class TableWording:
         covered += [extreme.span for extreme in extremes]
         covered += [Span(*money.span(1))] if money and money[1] else []
         covered += [when] if when else []
-        self.covered = [*covered, *(Span(*m.span()) for m in (limit, rank, people) if m)]
+        self.limited = [Span(*m.span()) for m in (limit, rank) if m]
+        self.covered = [*covered, *self.limited, *([Span(*people.span())] if people else [])]
 
 
 class ColumnValues(NamedTuple):

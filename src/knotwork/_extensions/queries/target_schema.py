@@ -421,6 +421,7 @@ def _windows(text: str, tokens: Sequence[_Token]) -> Iterator[Span]:
 
 
 _MOST_NEAR = 5
+_MOST_STEMMED = 3
 _LEAST_NEARNESS = 0.55
 _LONGEST_WORDS = 8
 _FEWEST_LETTERS = 4
@@ -477,7 +478,8 @@ class CollectedValues:
             if iso:
                 self._forms[iso].append(item)
             if isinstance(item.value, str):
-                self._stems[" ".join(terms(text))].append(item)
+                if text.count(" ") < _MOST_STEMMED:  # long names are not inflected
+                    self._stems[" ".join(terms(text))].append(item)
                 self._items.append(item)
 
     def exact(self, forms: Sequence[str]) -> dict[str, list[StoredValue]]:

@@ -178,7 +178,7 @@ RETRY_S = 30.0
 WRITE_TIMEOUT_S = 600.0
 READ_ATTEMPTS = 3
 _PAUSE_S = 0.1
-_CONNECT_TIMEOUT_S = 30.0
+_CONNECT_TIMEOUT_S = 10.0
 _GRACE_S = 2.0
 """How long a server may be late to end a statement at its time limit before we stop waiting."""
 

@@ -511,8 +511,8 @@ def walk_mirror(
     check_mirror: CheckMirror,
     direction: Direction,
     depth: int,
-    fan: int,
-    limit: int,
+    fan: int | None,
+    limit: int | None,
 ) -> Subgraph:
     """Walk breadth first from entities, as `GraphStore.explore`; see `read_mirror`."""
 
@@ -535,7 +535,7 @@ def walk_mirror(
 
 
 def _adjacent(
-    read: _Read, keys: Sequence[str], arrows: Sequence[str], fan: int
+    read: _Read, keys: Sequence[str], arrows: Sequence[str], fan: int | None
 ) -> list[list[AdjacentEdge[str]]]:
     """Return the edges to the strongest neighbours of each node."""
     ways = [(label, arrow) for label in _LABELS for arrow in arrows]

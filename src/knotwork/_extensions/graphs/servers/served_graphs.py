@@ -218,7 +218,13 @@ class ServedGraphs:
         return self._settings.cypher == ON_MIRROR and is_whole and not self._store.writing
 
     def explore(
-        self, seeds: Sequence[str], *, direction: Direction, depth: int, fan: int, limit: int
+        self,
+        seeds: Sequence[str],
+        *,
+        direction: Direction,
+        depth: int,
+        fan: int | None,
+        limit: int | None,
     ) -> Subgraph:
         """Walk the mirror as `GraphStore.explore` walks the index. Raises MirrorOutdated."""
         from knotwork._extensions.graphs.servers.mirror import walk_mirror
