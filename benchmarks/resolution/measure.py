@@ -52,6 +52,7 @@ WRONG_HAN = {
     ("上海航空", "上海航空有限公司"),
     ("中国联合网络通信", "中国联合网络通信有限公司"),
     ("管理制度文件", "管理文件"),
+    ("信息通信产业", "数字产业化部分"),
 }
 READ = Path(__file__).with_name("read.txt")
 """The sure merges that were read, one a line, names in order and parted by |."""

@@ -43,7 +43,6 @@ from knotwork._indexing.embedding import (
 )
 from knotwork._indexing.metadata_edits import with_edits
 from knotwork._indexing.prepare import Prepared
-from knotwork._indexing.resolution.resolver import RULES_META
 from knotwork._inference.embedder import PassageVectors
 from knotwork._stores.base import (
     FloatMatrix,
@@ -55,6 +54,7 @@ from knotwork._stores.base import (
 )
 from knotwork._stores.corrections import divided_from, entity_text, read_corrections
 from knotwork._stores.removal import remove_vectors
+from knotwork._stores.resolutions import RULES_META
 from knotwork.errors import IdCollision, LoadError
 from knotwork.records import GRAPH_URI, Chunk, Document, Entity
 

@@ -58,12 +58,13 @@ def find_communities(
     evidence: Evidence | None = None,
     embedder: Embedder | None = None,
     most: int,
+    fewest: int = FEWEST_THEMES,
 ) -> list[Scored]:
     """Return the communities that a question is about, best first, none inside another.
 
     A question with a topic gets the communities whose reports are nearest to it, by words and by
     vectors, and those that contain the passages of ``evidence``. A question about the whole gets
-    the largest ones.
+    the largest ones, at least ``fewest`` if there are as many.
     """
     held = store.capabilities.communities
     if held is None or most <= 0:
@@ -74,7 +75,7 @@ def find_communities(
     for found in lists:
         for number, item in enumerate(found, start=1):
             scores[item.id] += 1.0 / (_RANK_OFFSET + number)
-    return _relevant(scores, held, most) if scores else _largest(held, most)
+    return _relevant(scores, held, most) if scores else _largest(held, most, fewest)
 
 
 def search_communities(
@@ -176,22 +177,18 @@ def _read_lists(
     return lists
 
 
-def _largest(held: CommunityStore, most: int) -> list[Scored]:
-    """Return the largest topmost communities, or their children if there are few."""
+def _largest(held: CommunityStore, most: int, fewest: int) -> list[Scored]:
+    """Return the largest topmost communities; their children while there are few."""
     levels = held.levels()
     chosen = {c.id: c for c in held.communities(levels[0] if levels else []).values()}
-    below = held.communities(levels[1]).values() if len(levels) > 1 else ()
-    children: defaultdict[str, list[Community]] = defaultdict(list)
-    for community in below if len(chosen) < FEWEST_THEMES else ():
-        if community.parent_id is not None:
-            children[community.parent_id].append(community)
-    while len(chosen) < FEWEST_THEMES:
-        whole = [c for c in chosen.values() if c.id in children]
+    tree = CommunityTree(held.parents()) if len(chosen) < fewest else CommunityTree({})
+    while len(chosen) < fewest:
+        whole = [c for c in chosen.values() if tree.children(c.id)]
         if not whole:
             break
         largest = min(whole, key=_by_extent)
         del chosen[largest.id]
-        chosen.update({child.id: child for child in children.pop(largest.id)})
+        chosen.update(held.communities(tree.children(largest.id)))
     ranked = sorted(chosen.values(), key=_by_extent)[:most]
     return [Scored(c.id, float(c.size + len(c.chunk_ids))) for c in ranked]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING
@@ -17,15 +17,16 @@ from knotwork._inference.embedder import Embedder
 from knotwork._inference.own_prompts import prompts_of
 from knotwork._inference.prompt_files import fill_prompt
 from knotwork._questions.reading import reading_of
-from knotwork._retrieval.chunk_entities import chunks_about
+from knotwork._retrieval.chunk_entities import chunks_about, read_merged_entities_of
 from knotwork._retrieval.weights import DEFAULT_WEIGHTS, Weights
 from knotwork._stores.base import FloatMatrix, Scored, Store
 from knotwork._stores.corrections import in_effect, read_corrections
+from knotwork._stores.resolutions import RULES_META
 from knotwork._text.languages import is_read
 from knotwork._text.names import name_candidates
 from knotwork._text.terms import content_terms, terms
 from knotwork.errors import ModelError
-from knotwork.records import Entity, Span
+from knotwork.records import ALIAS_RELATION, EdgeType, Entity, Span
 
 if TYPE_CHECKING:
     from spellchecker import SpellChecker
@@ -155,21 +156,30 @@ def require_vectors(rows: FloatMatrix, embedder: Embedder) -> FloatMatrix:
     return rows
 
 
-def _find_links(
-    text: str, terms: Sequence[str], store: Store, weights: Weights, chunk_count: int
-) -> tuple[tuple[EntityLink, ...], frozenset[str]]:
+def _find_known(text: str, store: Store) -> tuple[dict[str, Span], dict[str, Entity]]:
+    """Return the places of what may be names in a text, and the entities among them, by form."""
     spans = {
         form: span
         for form, span in name_candidates(text)
         if len(form) >= MIN_NAME_CHARACTERS or not form.isascii()
     }
-    found = store.graph.lookup(list(spans))
-    known = {form: spans[form] for form in found}
-    longest = [  # names that are not inside another name
+    return spans, store.graph.lookup(list(spans))
+
+
+def _longest(known: Mapping[str, Span]) -> list[str]:
+    """Return the names that are not inside another one."""
+    return [
         form
         for form, span in known.items()
         if not any(other != span and other.contains(span) for other in known.values())
     ]
+
+
+def _find_links(
+    text: str, terms: Sequence[str], store: Store, weights: Weights, chunk_count: int
+) -> tuple[tuple[EntityLink, ...], frozenset[str]]:
+    spans, found = _find_known(text, store)
+    longest = _longest({form: spans[form] for form in found})
     about = chunks_about(store, [found[form].id for form in longest], fan=weights.link.fan)
     places = {term: index for index, term in enumerate(terms)}
     has_case = trusts_case(text)
@@ -190,6 +200,38 @@ def _find_links(
             )
         )
     return tuple(links), frozenset(entity.id for entity in found.values())
+
+
+def ask_by_aliases(text: str, store: Store, *, most: int) -> Iterator[tuple[str, str]]:
+    """Yield the text with an alias in place of the name of an entity, and a note.
+
+    There are at most ``most``, the most frequent aliases first.
+    """
+    spans, found = _find_known(text, store)
+    has_case = trusts_case(text)
+    sure = {
+        found[form].id: spans[form]
+        for form in _longest({form: spans[form] for form in found})
+        if not has_case or looks_like_a_name(text[slice(*spans[form])], first=not spans[form].start)
+    }
+    if not sure:
+        return
+    merged = read_merged_entities_of(store, list(sure))
+    named = {(e, key): None for key in sure for e in merged.members(key)}
+    if RULES_META not in store.meta():  # names were not compared yet
+        edges = store.graph.neighbours(list(sure), types=[EdgeType.RELATES])
+        for key, edge in ((key, e) for key, held in edges.items() for e in held):
+            if edge.relation == ALIAS_RELATION:
+                named[edge.target if edge.source == key else edge.source, key] = None
+    aliases = store.graph.entities({e for e, _ in named if e not in sure})
+    held = (pair for pair in named if pair[0] in aliases)
+    ranked = sorted(held, key=lambda pair: (-aliases[pair[0]].chunk_count, pair))
+    for entity, key in ranked[:most]:
+        alias, span = aliases[entity].name, sure[key]
+        note = (
+            f"Searched for \u201c{alias}\u201d, another name of \u201c{text[slice(*span)]}\u201d."
+        )
+        yield f"{text[: span.start]}{alias}{text[span.end :]}", note
 
 
 def trusts_case(text: str) -> bool:

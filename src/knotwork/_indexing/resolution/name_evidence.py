@@ -167,6 +167,25 @@ def read_evidence(
     return evidence
 
 
+def read_listed(
+    store: Store,
+    profiles: Mapping[str, EntityProfile],
+    aliases: Mapping[EntityPair, tuple[str, ...]],
+) -> list[EntityPair]:
+    """Return the pairs of aliases that a user's dictionary lists."""
+    found: dict[EntityPair, None] = {}
+    for batch in _batches(sorted({chunk for chunks in aliases.values() for chunk in chunks})):
+        for relation in (r for held in store.graph.relations(batch).values() for r in held):
+            ends = min(relation.source, relation.target), max(relation.source, relation.target)
+            if relation.relation != ALIAS_RELATION or ends not in aliases or relation.span is None:
+                continue
+            # Its span is the name itself, shorter than any sentence that states an alias.
+            name = profiles[relation.source].entity.name if relation.source in profiles else ""
+            if relation.span.end - relation.span.start <= len(name) and relation.target in profiles:
+                found[ends] = None
+    return list(found)
+
+
 _BORN_IN = frozenset({"born in", "born at", "出生于", "生于", "出生地"})
 
 

@@ -34,6 +34,7 @@ from knotwork._indexing.resolution.name_evidence import (
     read_aliases,
     read_births,
     read_evidence,
+    read_listed,
     read_mentions,
     read_profiles,
 )
@@ -47,6 +48,7 @@ from knotwork._indexing.resolution.name_shapes import (
 from knotwork._indexing.resolution.rules import (
     CONFLICTS,
     Ruling,
+    agree,
     is_acronym_of,
     rule_apart,
     rule_on,
@@ -121,6 +123,9 @@ def survey_pairs(store: Store, changed: Collection[str] | None = None) -> PairSu
         ruling = rule_on(view)
         if ruling is not None:
             rulings[pair] = ruling
+    for pair in read_listed(store, profiles, aliases):
+        if homonyms.keys().isdisjoint(pair):
+            rulings[pair] = agree("listed in the dictionary", 1.0)
     differ = sum(ruling.verdict is Verdict.DIFFERENT for ruling in rulings.values())
     total = len(candidates) + apart
     looked_at = None if changed is None else frozenset(wanted).union(changed)
@@ -132,14 +137,15 @@ def survey_pairs(store: Store, changed: Collection[str] | None = None) -> PairSu
 def _ambiguous(
     profiles: Mapping[str, EntityProfile], pairs: Collection[EntityPair], seen: Collection[str]
 ) -> set[str]:
-    """Return the entities whose single mentions matter: paired persons, and possible homonyms.
+    """Return the entities whose single mentions matter: paired persons and acronyms, and possible
+    homonyms.
 
     An entity without a type has no mention with a type.
     """
     persons = {
         entity
         for pair in pairs
-        if any(profiles[end].person is not None for end in pair)
+        if any(profiles[end].person is not None or profiles[end].shape.acronym for end in pair)
         for entity in pair
     }
     return persons.union(entity for entity in seen if _may_have_types(profiles[entity]))
@@ -153,12 +159,14 @@ def _may_have_types(profile: EntityProfile) -> bool:
 def _rivals_of(
     pair: EntityPair, profiles: Mapping[str, EntityProfile], rivals: Mapping[str, tuple[str, ...]]
 ) -> tuple[str, ...]:
-    persons = [profiles[entity].person for entity in pair]
-    first, second = persons
-    if first is None or second is None or first.surname != second.surname:
+    one, other = (profiles[entity] for entity in pair)
+    if is_acronym_of(one, other) or is_acronym_of(other, one):
+        keys = [one.shape.acronym or other.shape.acronym]
+    elif one.person and other.person and one.person.surname == other.person.surname:
+        keys = [one.person.key, other.person.key]
+    else:
         return ()
-    others = {entity for p in (first, second) for entity in rivals.get(p.key, ())}
-    return tuple(sorted(others - set(pair)))
+    return tuple(sorted({entity for key in keys for entity in rivals.get(key, ())} - set(pair)))
 
 
 MOST_SHARED = 0.1
@@ -360,11 +368,15 @@ def find_pair_candidates(
 
 
 def find_rivals(profiles: Iterable[EntityProfile]) -> dict[str, tuple[str, ...]]:
-    """Return the persons that share surname and first initial, by `PersonName.key`."""
+    """Return the persons that share surname and first initial, by `PersonName.key`, and the names
+    that share all initials, by these.
+    """
     found: defaultdict[str, list[str]] = defaultdict(list)
     for profile in profiles:
         if profile.person is not None:
             found[profile.person.key].append(profile.id)
+        for initials in () if profile.shape.han else profile.shape.initials:
+            found[initials].append(profile.id)
     return {key: tuple(ids) for key, ids in found.items() if len(ids) > 1}
 
 

@@ -25,7 +25,7 @@ from knotwork._registry import PARTS
 from knotwork._run import Steps, Verb
 from knotwork._stores.base import Store, require_homonyms, require_resolutions
 from knotwork._stores.capabilities import ResolutionStore
-from knotwork._stores.resolutions import form_groups
+from knotwork._stores.resolutions import RULES_META, form_groups
 from knotwork.records import (
     PERSON_SOURCE,
     RULES_SOURCE,
@@ -39,7 +39,6 @@ from knotwork.records import (
 if TYPE_CHECKING:
     from knotwork._extensions.model_indexing.judge import Judge
 
-RULES_META = "resolution.rules"
 JUDGE_META = "resolution.judge"
 
 
@@ -171,7 +170,7 @@ def decide(store: Store, first: str, second: str, verdict: Verdict) -> SameAs:
     return decision
 
 
-RULES_VERSION = "rules-3"
+RULES_VERSION = "rules-4"
 """Version of the rules; after a change the next run compares every pair."""
 
 _LARGEST_GROUP = 200

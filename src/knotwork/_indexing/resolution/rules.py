@@ -8,7 +8,7 @@ text that states the alias, or documents that never mention one without the othe
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -27,7 +27,13 @@ from knotwork._indexing.resolution.name_shapes import (
     is_plural,
 )
 from knotwork._text.languages import HAN, HAN_CHARACTER, segment
-from knotwork._transform.rules.entity_names import is_short_for
+from knotwork._transform.rules.entity_names import (
+    ALSO,
+    BRACKET,
+    HAN_ALSO,
+    is_short_for,
+    may_be_one_in_brackets,
+)
 from knotwork._transform.rules.lexicon import JOINERS
 from knotwork.records import Span, Verdict
 
@@ -111,6 +117,8 @@ def leave_open(reason: str, score: float) -> Ruling:
 
 
 _SURE_LETTERS = 5
+_LONG_ACRONYM = 3
+"""Initials that mean the only name with them in an index have at least so many letters."""
 _PROPER_TAGS = frozenset({"nr", "nrt", "ns", "nt", "nz"})
 
 
@@ -200,6 +208,8 @@ def _by_acronym(pair: PairView) -> Ruling | None:
         if not is_acronym_of(short, full):
             continue
         if not is_explained(pair, short, full):
+            if _is_known_by_initials(pair, short, full):
+                return agree("initials of a name that the same documents have before", 0.9)
             return leave_open("initials", 0.5 if pair.together else 0.25)
         others = [
             other
@@ -212,6 +222,18 @@ def _by_acronym(pair: PairView) -> Ruling | None:
             return agree("an acronym that a text explains", 0.95)
         return leave_open("initials that a text explains", 0.6)
     return None
+
+
+def _is_known_by_initials(pair: PairView, short: EntityProfile, full: EntityProfile) -> bool:
+    """Return True if all documents with an acronym name one thing before it that it may mean."""
+    if len(short.shape.acronym) < _LONG_ACRONYM or len(full.shape.words) < _LONG_ACRONYM:
+        return False
+    rivals = (pair.profiles[entity] for entity in pair.rivals)
+    return (
+        pair.evidence.is_within(short.id, full.id)
+        and pair.evidence.is_introduced(short.id, full.id)
+        and not any(is_acronym_of(short, rival) for rival in rivals)
+    )
 
 
 def _alike(one: EntityProfile, other: EntityProfile) -> bool:
@@ -262,17 +284,17 @@ def _is_rival(pair: PairView, rival: str) -> bool:
 
 
 def _by_surname(pair: PairView) -> Ruling | None:
-    """Rule on a surname alone, for a person whom a document also names in full."""
+    """Rule on a surname or a first name alone, for a person whom a document also names in full."""
     person, words = pair.full.person, pair.short.shape.words
-    if person is None or not pair.chunks or words != (person.surname,):
+    if person is None or not pair.chunks or words not in {(person.surname,), person.given[:1]}:
         return None
     owners = [pair.profiles[i] for i in pair.evidence.partners[pair.short.id] if i in pair.profiles]
-    persons = [o.person for o in owners if o.person is not None and o.person.surname == words[0]]
-    if not all(given_agree(other, person) for other in persons):
+    persons = [o.person for o in owners if o.person is not None]
+    if not all(o.surname == person.surname and given_agree(o, person) for o in persons):
         return None
     if pair.within and pair.introduced:
-        return agree("a surname, always behind the full name", 0.9)
-    return leave_open("a surname", 0.5)
+        return agree("a part of the name, always behind the full name", 0.9)
+    return leave_open("a part of the name", 0.5)
 
 
 def _by_statement(pair: PairView) -> Ruling | None:
@@ -374,30 +396,20 @@ def is_acronym_of(short: EntityProfile, full: EntityProfile) -> bool:
 
 
 _BETWEEN = 60
-_STATES = re.compile(
-    r"\s*[,(（，]?\s*(?:(?:also|formerly|otherwise|commonly|better|originally)\s+)?"
-    r"(?:known\s+as|abbreviated(?:\s+(?:as|to))?|a\.?k\.?a\.?|short\s+for|shortened\s+to)"
-    r"\s+[\"“‘']?(?:the\s+)?",
-    re.IGNORECASE,
-)
-_HAN_STATES = re.compile(
-    r"\s*[，,]?\s*[（(]?\s*(?:以下|下文)?(?:简称|簡稱|又称|又稱|又名|亦称|也称|也叫|全称|全稱|原名|旧称)"
-    r"(?:为|為)?\s*[：:]?\s*[“「『\"《]?"
-)
-_BRACKET = re.compile(r"\s*[(（]\s*(?:the\s+)?[\"“”「『']?")
-
-
 _CUT_OFF = re.compile(
     r"(?:[A-Z][\w.'’-]*|&|\b(?:of|and|for|first|second|third))[\s,-]+(?:(?:the|The)\s+)?$"
-    rf"|[{HAN}]$"
+    rf"|[{HAN}]$|\w\s?[/–-]\s?$"
 )
 """Text before a name that is only the end of a longer one."""
+
+
+_FORMER = re.compile(r"[,(]\s*(?:formerly|previously|now)\s+\S+$")
 
 
 def is_explained(pair: PairView, short: EntityProfile, full: EntityProfile) -> bool:
     """Return True if a text has one name in brackets after the other, or states the alias."""
     han = full.shape.han or short.shape.han
-    cues = (_BRACKET, _HAN_STATES if han else _STATES)
+    cues = (BRACKET, HAN_ALSO if han else ALSO)
     return any(
         _find_statement(text, first.entity.name, second.entity.name, cues) is not None
         for text in _texts(pair)
@@ -412,13 +424,30 @@ def is_other_name(pair: PairView) -> bool:
     if {pair.short.shape.core, pair.full.shape.core} & HAN_LANGUAGES:
         return False
     whole = han and is_short_for(short, full)
-    cues = (_HAN_STATES if han else _STATES,)
+    cues = [HAN_ALSO if han else ALSO]
+    # "Lisa Quenu (formerly Macquart)": a former surname is also that of others.
+    if pair.full.person is not None and len(pair.short.shape.words) == 1:
+        cues = [] if _is_former(pair) else cues
+    if (pair.full.shape.han != pair.short.shape.han) or _is_part(pair.short, pair.full):
+        cues += [BRACKET] if may_be_one_in_brackets(short, full) or not han else []
     for text in _texts(pair):
         for first, second in ((full, short), (short, full)):
             found = _find_statement(text, first, second, cues)
             if found is not None and (whole or not _is_cut_off(text, found)):
                 return True
     return False
+
+
+def _is_former(pair: PairView) -> bool:
+    names = (pair.full.entity.name, pair.short.entity.name)
+    found = [(text, _find_statement(text, *names, (ALSO,))) for text in _texts(pair)]
+    return any(span and _FORMER.search(text[slice(*span)]) for text, span in found)
+
+
+def _is_part(short: EntityProfile, full: EntityProfile) -> bool:
+    """Return True if a name is the first words of another, as of the parties of a contract."""
+    words = short.shape.words
+    return full.shape.words[: len(words)] == words
 
 
 def _is_cut_off(text: str, found: Span) -> bool:
@@ -432,7 +461,7 @@ def _texts(pair: PairView) -> Iterator[str]:
 
 
 def _find_statement(
-    text: str, first: str, second: str, cues: tuple[re.Pattern[str], ...]
+    text: str, first: str, second: str, cues: Sequence[re.Pattern[str]]
 ) -> Span | None:
     folded = text.lower()
     if len(folded) != len(text):  # İ has two characters in lower case

@@ -158,6 +158,11 @@ class TermMatcher:
     def __bool__(self) -> bool:
         return bool(self._known)
 
+    @property
+    def texts(self) -> list[str]:
+        """The terms that can be found, as they are written."""
+        return [term.text for term in self._known.values()]
+
     def _add(self, key: tuple[str, ...] | str, begin: str, term: Term) -> None:
         if key not in self._known:
             self._known[key] = term

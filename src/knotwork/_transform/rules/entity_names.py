@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from enum import Enum, auto
 from typing import NamedTuple
 
-from knotwork._text.languages import HAN, word_set
+from knotwork._text.languages import HAN, segment, word_set
 from knotwork._text.names import STOP_NAMES
 from knotwork._transform.rules.chinese_sentences import COMMON_NOUNS, is_chinese
 from knotwork._transform.rules.english_names import YEAR, NameEvidence, opens
@@ -21,6 +21,7 @@ from knotwork._transform.rules.lexicon import (
     ADDRESS,
     CALENDAR,
     GENERIC_HEADS,
+    HONORIFICS,
     JOINERS,
     PARTICLES,
     PRONOUNS,
@@ -30,6 +31,7 @@ from knotwork._transform.rules.lexicon import (
     EnglishSentence,
     Occurrence,
     common_words,
+    given_names,
     is_command,
     looks_technical,
     name_type,
@@ -283,16 +285,27 @@ class Alias(NamedTuple):
     full: str
 
 
-_ALSO = re.compile(
-    r"\s*[,(（，;]?\s*[(（]?(?:also|formerly|otherwise|commonly|better|originally|sometimes)?\s*"
-    r"(?:known|referred to|called|abbreviated|shortened|nicknamed|a\.?k\.?a\.?)"
-    r"(?:\s+(?:simply|often|also|commonly|professionally))?(?:\s+(?:as|to))?\s*[\"“‘']?(?:the\s+|The\s+)?$"
+ALSO = re.compile(
+    r"\s*[,(（，;]?\s*[(（]?(?:(?:also|formerly|otherwise|commonly|better|originally|sometimes"
+    r"|previously|widely|now)?\s*(?:known|referred to|called|abbreviated|shortened|nicknamed)"
+    r"(?:\s+(?:simply|often|also|commonly|professionally))?(?:\s+(?:as|to))?"
+    r"|a\.?k\.?a\.?|(?<=[,(（，;] )(?:formerly|previously|alias)"
+    r"|(?<=[(（])(?:formerly|previously|alias|now)"
+    r"|(?:is |are |was )?(?P<reversed>short for|stands? for"
+    r"|an? (?:acronym|abbreviation) (?:of|for)))"
+    r"\s*[\"“‘']?(?:the\s+|The\s+)?"
 )
-_HAN_ALSO = re.compile(
+"""What a text has between two names of one thing; ``reversed`` if the full name is the second."""
+HAN_ALSO = re.compile(
     r"[\s，,、]*[（(]?\s*(?:以下|下文)?(?:(?:或|又|亦|也|统|統|旧|舊|原|俗|合|通|下|后|後)"
-    r"(?:简|簡|被)?(?:称|稱|名|叫)|(?:简|簡|全|别|別)(?:称|稱|名|写|寫)|缩写|縮寫)(?:作|为|為)*\s*[：:]?\s*[“「『\"《]?$"
+    r"(?:简|簡|被)?(?:称|稱|名|叫)|(?:简|簡|别|別)(?:称|稱|名|写|寫)|缩写|縮寫"
+    r"|(?P<reversed>全称|全稱|全名)|(?<![立随當当在旋亦，,、（(\s])即(?![使将將可便刻时時日席位是用]))(?:作|是|为|為)*"
+    r"\s*[：:]?\s*[“「『\"《]?"
 )
-_BRACKET = re.compile(r"\s*[(（]\s*(?:the\s+)?[\"“”「『']?$")
+BRACKET = re.compile(
+    r"\s*[(（]\s*(?:(?:hereinafter|hereafter|from now on)(?: (?:called|referred to as))?,?\s*)?"
+    r"(?:the\s+)?[\"“”「『']?"
+)
 _ACRONYM = re.compile(r"[A-Z][A-Za-z0-9&.-]{1,9}")
 _NEVER_IN_PERSONS = JOINERS - PARTICLES
 _HAN_NAME = re.compile(f"[{HAN}]{{2,16}}")
@@ -304,21 +317,124 @@ def find_aliases(text: str, names: Sequence[Occurrence]) -> Iterator[Alias]:
         (n for n in names if n.type not in {"DATE", "NUMBER"} and not n.part),
         key=lambda name: (name.start, -name.end),
     )
-    for position, short in enumerate(mains):
-        for full in mains[max(0, position - 3) : position]:
-            if full.end > short.start or full.form == short.form:
+    for position, later in enumerate(mains):
+        for first in mains[max(0, position - 3) : position]:
+            if first.end > later.start or first.form == later.form:
                 continue
-            between = text[full.end : short.start]
+            between = text[first.end : later.start]
             if len(between) > 60:
                 continue
-            if _BRACKET.fullmatch(between) and is_short_for(
-                text[short.start : short.end], text[full.start : full.end]
+            stated = ALSO.fullmatch(between) or (between and HAN_ALSO.fullmatch(between))
+            one, other = (text[n.start : n.end] for n in (first, later))
+            if stated:
+                is_reversed = stated["reversed"] is not None
+            elif _is_of_several(text, first, later):
+                continue
+            elif BRACKET.fullmatch(between) and (
+                may_be_one_in_brackets(one, other)
+                or (_DEFINES.search(between) and one.startswith(f"{other} "))
             ):
-                yield Alias(short.form, full.form)
-                break
-            if _ALSO.fullmatch(between) or (between and _HAN_ALSO.fullmatch(between)):
-                yield Alias(short.form, full.form)
-                break
+                is_reversed = is_short_for(one, other)
+            else:
+                continue
+            short, full = (first, later) if is_reversed else (later, first)
+            yield Alias(short.form, full.form)
+            break
+
+
+_DEFINES = re.compile(r"[\"“「『]|hereinafter|hereafter")
+_ROLE = re.compile(r"C[A-Z]{1,2}O|MBA|PhD|VIP|USA|PDF|[A-Z]{1,2}|[A-Z]{2,}[a-z]+")
+"""Acronyms in brackets behind Chinese names that are no names of these."""
+_FOREIGN = re.compile(r"[A-Z][\w.&’'-]*(?: (?:[A-Z][\w.&’'-]*|of|the|and|for|de|von|van)){0,6}")
+
+
+def _is_of_several(text: str, first: Occurrence, later: Occurrence) -> bool:
+    """Return True if a name in brackets is one of a list, or inside a longer name."""
+    is_listed = _LISTED.search(text[: first.start]) or text[later.end : later.end + 1] in {
+        "、",
+        "-",
+    }
+    return bool(is_listed) or _OF_A_NAME.match(text, later.start) is not None
+
+
+def may_be_one_in_brackets(one: str, other: str) -> bool:
+    """Return True if a name may be that in brackets behind another: its acronym, its short form or
+    what that stands for, or the same in another script.
+    """
+    if is_short_for(one, other) or is_short_for(other, one):
+        return True
+    han, latin = sorted((one, other), key=lambda name: not _HAN_NAME.fullmatch(name))
+    is_foreign = _FOREIGN.fullmatch(latin) and not _ROLE.fullmatch(latin)
+    return bool(is_foreign and re.fullmatch(f"(?!.*[的和与及或])[{HAN}·・]{{3,16}}", han))
+
+
+_HAN_RUN = re.compile(f"[{HAN}A-Za-z·・]{{2,20}}")
+_HAN_CUT = re.compile(r"[是在由于位为成和与]")
+_LATIN_BEFORE = re.compile(r"[A-Z][\w.&’'-]*(?: (?:of |the |and |for |de )?[A-Z][\w.&’'-]*){0,6}$")
+_CUES = re.compile(f"(?:{ALSO.pattern.replace('?P<reversed>', '?:')})(?=[A-Z])")
+_HAN_CUES = re.compile(f"(?:{HAN_ALSO.pattern.replace('?P<reversed>', '?:')})(?=[{HAN}A-Za-z])")
+_HAN_BRACKETS = re.compile(f"(?<=[{HAN}A-Za-z])[(（](?=[{HAN}A-Z])")
+_SEPARATORS = frozenset("，,、（( ")
+_LISTED = re.compile("[、和与及]$")
+_OF_A_NAME = re.compile(r"[A-Za-z]+\s*[)）]\s*(?:有限|股份|公司|集团)")
+_PROPER_TAGS = ("nr", "ns", "nt", "nz", "j")
+_NAMING_TAGS = ("n", "j", "eng", "vn", "b", "a", "s", "f", "i", "l", "m", "q", "x", "t")
+
+
+def find_stated_names(text: str, names: Sequence[Occurrence]) -> Iterator[str]:
+    """Yield names that only the statement of an alias shows to be names.
+
+    ``names`` are those that are known, with offsets into the text.
+    """
+    is_han = is_chinese(text)
+    before = {name.end: text[name.start : name.end] for name in names if not name.part}
+    after = {name.start: text[name.start : name.end] for name in names if not name.part}
+    cues = list((_HAN_CUES if is_han else _CUES).finditer(text))
+    for cue in (*cues, *(_HAN_BRACKETS.finditer(text) if is_han else ())):
+        one = before.get(cue.start(), "")
+        if not one:
+            one = _name_before(text[: cue.start()], is_han=is_han)
+            if is_han and cue[0][0] not in _SEPARATORS and not _is_proper(one):
+                continue  # 证券简称：中国联通
+        if is_han and (
+            _LISTED.search(text[: cue.start() - len(one)]) or _OF_A_NAME.match(text, cue.end())
+        ):
+            continue
+        other = after.get(cue.end()) or _name_after(text[cue.end() :], is_han=is_han)
+        is_stated = cue in cues or (one and may_be_one_in_brackets(one, other))
+        if one and other and one != other and is_stated:
+            yield from (one, other)
+
+
+def _is_proper(name: str) -> bool:
+    words = segment(name) if name else []
+    return bool(words) and words[-1].tag.startswith(_PROPER_TAGS)
+
+
+def _name_before(text: str, *, is_han: bool) -> str:
+    """Return the capitalised words, or Chinese nouns, at the end of a text."""
+    if not is_han:
+        found = _LATIN_BEFORE.search(text)
+        return found[0] if found else ""
+    run = re.search(rf"(?:[{HAN}·・]|[A-Z][A-Za-z]*)+$", text)
+    nouns, tags = list[str](), list[str]()
+    for word in reversed(segment(run[0][-20:]) if run else []):
+        if not word.tag.startswith(_NAMING_TAGS) and not word.text.isascii():
+            break
+        nouns.insert(0, word.text)
+        tags.insert(0, word.tag)
+    while tags and tags[0] in {"m", "q", "t", "f"}:
+        del tags[0], nouns[0]
+    return name if len(name := "".join(nouns)) > 1 else ""
+
+
+def _name_after(text: str, *, is_han: bool) -> str:
+    """Return the capitalised words, or Chinese characters before a verb, that begin a text."""
+    if found := _FOREIGN.match(text):
+        return found[0]
+    run = _HAN_RUN.match(text) if is_han else None
+    name = _HAN_CUT.split(run[0])[0] if run else ""
+    return name if len(name) > 1 else ""
 
 
 def is_short_for(short: str, full: str) -> bool:
@@ -351,29 +467,51 @@ def _in_order(parts: Iterable[str], whole: Iterable[str]) -> bool:
     return all(part in rest for part in parts)
 
 
+_ANOTHER = re.compile(r"\b(?:named|called|christened|nicknamed|known as)\s+$")
+_JOINED = re.compile(r"\s?[-–]\s?[A-Z]")
+
+
+def is_of_another(text: str, name: Occurrence) -> bool:
+    """Return True if a sentence gives a name to somebody, or it is cut off a longer one."""
+    given = _ANOTHER.search(text, 0, name.start) is not None
+    return given or _JOINED.match(text, name.end) is not None
+
+
 def surname_aliases(
     types: Mapping[str, str], forms: Iterable[str], alone: Collection[str]
 ) -> dict[str, str]:
-    """Return the full name of the person that each lone surname refers to, if it is unique.
+    """Return the full name of the person that each lone surname, or known first name, refers to.
+
+    Names of several persons are left out.
 
     ``types`` are the types of all names of the document, ``forms`` the names themselves, and
     ``alone`` those that also occur outside longer names.
     """
-    known = list(dict.fromkeys(forms))
+    known = {form: _without_title(form.split(" ")) for form in forms}
     owners: dict[str, set[str]] = {}
-    for form in known:
-        words = form.split(" ")
+    for form, words in known.items():
         if not 2 <= len(words) <= 4 or not _may_be_person(words, types.get(form, "")):
             continue
-        last = words[-1]
-        if len(last) > 2 and last in alone and types.get(last, "") in {"", "PERSON"}:
-            owners.setdefault(words[-1], set()).add(form)
-    shortest = {last: min(full, key=len) for last, full in owners.items()}
-    return {
-        last: name
-        for last, name in shortest.items()
-        if all(full.endswith(name) for full in owners[last])  # Judge Lewis Kaplan, Lewis Kaplan
+        is_plain = words[0] in given_names() and all(len(w) > 2 or w in PARTICLES for w in words)
+        for name in {words[-1], words[0] if is_plain else words[-1]}:
+            if len(name) > 2 and types.get(name, "") in {"", "PERSON"}:
+                owners.setdefault(name, set()).add(form)
+    shortest = {name: min(full, key=len) for name, full in owners.items()}
+    meant = {
+        name: full
+        for name, full in shortest.items()
+        if all(other.endswith(full) for other in owners[name])  # Judge Lewis Kaplan, Lewis Kaplan
     }
+    return {
+        form: meant[words[0]]
+        for form, words in known.items()
+        if len(words) == 1 and words[0] in meant and form in alone
+    }
+
+
+def _without_title(words: list[str]) -> list[str]:
+    place = next((n for n, word in enumerate(words[:-1]) if word not in HONORIFICS), len(words) - 1)
+    return words[place:]
 
 
 def _may_be_person(words: Sequence[str], kind: str) -> bool:

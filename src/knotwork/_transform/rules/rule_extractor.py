@@ -10,6 +10,7 @@ import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import chain
 
 from knotwork._cancellation import checked
 from knotwork._run import phase, reported
@@ -47,7 +48,9 @@ from knotwork._transform.rules.entity_names import (
     SentencePlaces,
     english_entities,
     find_aliases,
+    find_stated_names,
     han_entities,
+    is_of_another,
     looks_like_acronym,
     surname_aliases,
 )
@@ -89,7 +92,7 @@ from knotwork.records import (
     entity_id,
 )
 
-RULES_VERSION = 4
+RULES_VERSION = 5
 """Increment it whenever the results of the rules change."""
 
 
@@ -292,6 +295,8 @@ class _ChunkReading:
                 item = SentenceRelation(short, ALIAS_RELATION, full)
                 weights[item] = len(self.spans[short])
                 strongest_links.append(item)
+                if short in self.reading.dictionary.full_names:  # its span is the name itself
+                    spans[item] = next(iter(self.spans[short]))
         return [
             Relation(
                 self.chunk.id,
@@ -354,6 +359,7 @@ class DocumentReading:
             span: places.of(s.text, span) for span, s in checked(self.sentences.items())
         }
         self.entities = {normal_form(entry.term) for entry in dictionary.entries}
+        self.entities.update(dictionary.full_names)
         """Normal forms of the names that are entities; the others are keywords."""
         with phase(0.4, 0.9):
             self.names = self._find_names()
@@ -425,8 +431,11 @@ class DocumentReading:
                 n for n in found if counts[n.form] >= (single if n.end - n.start <= 3 else several)
             )
             names[span] = _merged(names[span], often)
+        said = (find_stated_names(self.sentences[s].text, found) for s, found in names.items())
+        stated = TermMatcher(Term(name) for name in dict.fromkeys(chain.from_iterable(said)))
+        self.entities.update(normal_form(name) for name in stated.texts)
         for span, sentence in checked(self.sentences.items()):
-            for matcher in (self.dictionary.matcher, self._terms, self._phrase_terms):
+            for matcher in (self.dictionary.matcher, stated, self._terms, self._phrase_terms):
                 if matcher:
                     names[span] = _merged(names[span], _dictionary_matches(matcher, sentence))
         return names
@@ -504,11 +513,20 @@ class DocumentReading:
         for short, entry in self.dictionary.full_names.items():
             stated.setdefault(short, normal_form(entry.term))
         forms = [n.form for names in self.names.values() for n in names]
-        alone = {n.form for names in self.names.values() for n in names if not n.part}
+        alone = {
+            n.form
+            for span, names in self.names.items()
+            for n in names
+            if not n.part and not is_of_another(self.sentences[span].text, n)
+        }
         if self.title is not None and self.title.form and not self.title.is_phrase:
             forms.append(self.title.form)
         surnames = surname_aliases(self.types, forms, alone)
         for short, full in surnames.items():
+            titled = (self.types.get(f, "") for f in self.entities if f.endswith(f" {full}"))
+            if full not in self.entities and "PERSON" in titled:  # Ana Ruiz in Dr. Ana Ruiz
+                self.entities.add(full)
+                self.types[full] = "PERSON"
             if self.types.get(full) == "PERSON" and not self.types.get(short):
                 self.types[short] = "PERSON"
         return stated, surnames
