@@ -12,6 +12,10 @@ FILES = {
     "纪要.txt": "3号泊位的维修费用为四千二百元，由储备金支付。\n\n"
     "北岸灯塔由建筑师林海设计，高32米。\n\n春季展销会定于4月20日举行。\n",
     "规定.txt": "女员工的产假为158天。国内出差每天补贴180元。会议室的钥匙由沈浩保管。\n",
+    "yard.txt": "Ducks may be kept behind the yard. The keel is sanded with grain 80. The fee for "
+    "a scull is 15 euros. The director password lies in drawer 3.\n",
+    "市场.txt": "周六加班按两倍计算工资。话剧《雾港》由彭越执导。图纸保存在204室的柜子里。"
+    "叉车由郭强驾驶，退货须在七天内提出。小剧场2011年改建。电视坏了找何涛。焊工培训费用为640元。\n",
 }
 
 
@@ -36,6 +40,17 @@ def kb(tmp_path_factory):
         ("秋季展销会什么时候举行？", "秋季"),
         ("国外出差每天补贴多少？", "国外出差"),
         ("仓库的钥匙由谁保管？", "仓库钥匙"),
+        ("How many geese may be kept behind the yard?", "geese"),
+        ("With which grain is the deck sanded?", "deck"),
+        ("What is the fee for a double?", "double"),
+        ("Where does the password of the printer lie?", "printer"),
+        ("周日加班按几倍计算工资？", "周日"),
+        ("话剧《雨巷》由谁执导？", "雨巷"),
+        ("305室的柜子里保存着什么？", "305室"),
+        ("货车由谁驾驶？", "货车"),
+        ("大剧场哪年改建？", "大剧场"),
+        ("空调坏了找谁？", "空调坏"),
+        ("电工培训费用是多少？", "电工培训费用"),
     ],
 )
 def test_an_answer_about_a_sibling_is_at_most_likely(kb, question, named):
@@ -57,6 +72,10 @@ def test_an_answer_about_a_sibling_is_at_most_likely(kb, question, named):
         ("春天的展销会在哪一天？", "4月20日"),
         ("女职工的产假有多少天？", "158"),
         ("北岸的灯塔由谁设计？", "林海"),
+        ("What does a scull cost?", "15 euros"),
+        ("With what grain do you sand the keel?", "80"),
+        ("星期六加班怎么算工资？", "两倍"),
+        ("《雾港》的导演是谁？", "彭越"),
     ],
 )
 def test_other_words_for_the_same_thing_are_no_sibling(kb, question, said):

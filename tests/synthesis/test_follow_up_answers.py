@@ -98,3 +98,63 @@ def test_a_question_without_an_answer_gives_its_names_to_the_next(base):
     )
     assert "Ashmere" in understood
     assert "channel 16" in answer.text
+
+
+LEASE = """# The flat in Elm Lane
+
+The rent of the flat is 940 euros a month. The rent is paid by the tenant on the third working day.
+
+The deposit is 1,880 euros. The deposit is paid by the agency Norrin, and returned after six weeks.
+
+The cleaning fee is 45 euros. The cleaning fee is paid by the landlady, Ada Brandt.
+"""
+LEASE_ZH = """# 榆树路的房屋
+
+月租金为3800元。月租金由租客支付。
+
+押金为7600元。押金由诺林公司支付。
+
+帆船俱乐部的会费为每年1200元。会费由吴敏收取。
+"""
+
+
+@pytest.fixture(scope="module")
+def amounts(tmp_path_factory):
+    with knotwork.open(tmp_path_factory.mktemp("amounts") / "a.knot", embedding_model="none") as kb:
+        kb.index_documents([Document("lease.md", LEASE), Document("合同.md", LEASE_ZH)])
+        yield kb
+
+
+@pytest.mark.parametrize(
+    ("questions", "meant", "held"),
+    [
+        (
+            ("How much is the rent?", "How much is the deposit?", "Who pays it?"),
+            "deposit",
+            "Norrin",
+        ),
+        (("What is the rent?", "And the cleaning fee?", "Who pays that?"), "cleaning", "Brandt"),
+        (("How much is the deposit?", "Who pays that amount?"), "deposit", "Norrin"),
+        (("月租金是多少？", "押金是多少？", "它由谁支付？"), "押金", "诺林"),
+        (("月租金是多少？", "押金呢？", "这由谁支付？"), "押金", "诺林"),
+        (("押金是多少？", "这笔钱由谁支付？"), "押金", "诺林"),
+        (("帆船俱乐部的会费是多少？", "它由谁收取？"), "会费", "吴敏"),
+    ],
+)
+def test_a_pronoun_after_an_amount_means_what_was_measured_last(amounts, questions, meant, held):
+    answer, understood = ask_in_turn(amounts, *questions)
+    assert meant in understood
+    assert held in answer.text
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("What is the place of birth of Ida Moe?", "Ida Moe, a Dane, was born in Tarnby, in May."),
+        ("What is the country of Skarrow?", "Skarrow, near the Moe Bank, is a town in Tarnby."),
+    ],
+)
+def test_it_means_the_place_that_was_asked_for(base, question, answer):
+    turns = [(question, answer)]
+    asked = base.ask("How many people live in it?", turns=turns)
+    assert "Understood as: How many people live in Tarnby?" in asked.notes

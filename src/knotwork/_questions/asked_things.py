@@ -10,17 +10,17 @@ question may stand for other words of a passage, so that they count for nothing 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from difflib import SequenceMatcher
-from functools import cached_property, lru_cache
-from itertools import chain, pairwise
+from functools import cached_property, lru_cache, partial
+from itertools import chain
 from typing import NamedTuple
 
 from knotwork._questions.languages import read_words, unit_at
 from knotwork._questions.reading import reading_of
 from knotwork._text.languages import HAN, HAN_CHARACTER, HanWord, segment, simplify, word_set
 from knotwork._text.numbers import SMALL_NUMBERS, read_chinese
-from knotwork._text.relation_words import likeness
+from knotwork._text.relation_words import base_form, likeness
 from knotwork._text.sentences import split_sentences
 from knotwork._text.terms import STOP_WORDS, terms
 
@@ -62,8 +62,7 @@ class Passage:
 
     def has(self, word: str, text: str = "") -> bool:
         """Return True if the whole, or another text, has a word or one like it."""
-        word, others = word.lower(), set(_words_of(text or self.whole))
-        return any(likeness(word, other) > 0 or _is_slip(word, other) for other in others)
+        return _is_among(word.lower(), _words_of(text or self.whole))
 
     def has_name(self, name: str) -> bool:
         """Return True if it has a name, or another spelling of it."""
@@ -79,7 +78,6 @@ _NO_NAME, _PLAIN, _TITLES, _VERBS, _CALENDAR = (
     for name in ("no_name", "plain", "titles", "verbs", "calendar")
 )
 _OPPOSED = [frozenset(line.split()) for line in re.split(r"[|\n]", _ENGLISH["opposed"].strip())]
-_COVERING = re.compile(_ENGLISH["covering"], re.IGNORECASE)
 _NUMBERS = {word: value for value, word in enumerate(SMALL_NUMBERS)} | {
     word: value for value, word in enumerate(_ENGLISH["ordinals"].split(), 1)
 }
@@ -98,6 +96,21 @@ _NUMBERED = re.compile(
 )
 """Matches what a number names: buoy 7, flight KX12, the third floor."""
 _PLURAL = re.compile(r"\s(?!(?:does|is|was|has|costs|this|its)\b)[a-z]+s\b")
+_DATES = {
+    name: number
+    for words in (_ENGLISH["calendar"].title(), _CHINESE["calendar"])
+    for number, names in enumerate(words.split())
+    for name in names.split("|")
+}
+_DAYS, _MONTHS = range(7), range(7, 19)
+_COVERED = dict(zip(_HELD["covering"], (_DAYS, _DAYS[:5], _DAYS[5:], _MONTHS), strict=True))
+"""The days or months that words like "daily" are about."""
+_ONE_DATE = rf"(?:{'|'.join(sorted(_DATES, key=len, reverse=True))})"
+_DATE = re.compile(
+    rf"(?!^May\b)(?<!\d)(?P<first>{_ONE_DATE})(?:s\b|\d+[日号])?"
+    rf"(?:\s?(?:to|until|till|through|and|[-–—~至到])\s?(?:\d+ )?(?P<last>{_ONE_DATE}))?"
+    + "".join(f"|(?P<{name}>{form})" for name, form in _HELD["covering"].items())
+)
 _YEAR = re.compile(r"(?<![\d.,:/-])(?:1[5-9]|20)\d\d(?![\d%s]|[.,]\d)")
 _SINCE = re.compile(
     r"(?:\b(?:since|from|of|after|until|till|before|between|to)|[自从至到])\W*$", re.IGNORECASE
@@ -107,16 +120,14 @@ _BEFORE_YEAR = 12
 _DETERMINER = re.compile(
     r"(?:^|[^\w\s]\s*|\b(?:the|an?|of|for|in|on|at|from|by|with|and|or)\s)$", re.IGNORECASE
 )
-_ASKED = frozenset(["what", "which", "whose", "many", "much"])
-_OF = re.compile(
-    r"(?P<head>[^\W\d_]{3,}) (?P<mark>of|for|to|from|in|on|at|with) (?:(?:the|an?|my|our) )?"
-    r"(?P<of>[^\W\d_]{3,}(?: [^\W\d_]{3,})?)",
-    re.IGNORECASE,
-)
-_END_OF = re.compile(
-    r"\b(?:for|of) (?:the |an? |my |our )?(?P<of>[a-z]{3,})"
-    r"(?= (?:costs?|takes?|lasts?|weighs?|opens?|starts?|begins?|ends?|closes?)\b|\W*$)"
-)
+_ASKED = re.compile(r"\b(?:what|which|whose|many|much)\s$", re.IGNORECASE)
+_KIND = re.compile(r"\b(?:what|which|whose)\s$", re.IGNORECASE)
+_ONE, _CLAUSE = re.compile(r"\ban? $"), re.compile(r"[.,;:!?]\s|\n")
+_LOOSE, _NEAREST = {"of", "before", "done"}, {"before", "for"}
+"""Roles that may mean the same: the music school, the school of music; rent a boat, its rent."""
+_TIES = [re.compile(rf"(?<![\w'’.-])(?={form})", re.IGNORECASE) for form in _ENGLISH["ties"]]
+_LAST = re.compile(r" (?:cost|take|last|weigh|open|start|begin|end|close)s?\b|\W*$")
+"""Matches what may be behind the last thing of a question."""
 _CAPITAL = r"[A-Z][\w’'-]+"
 _MOST_CAPITALS = 0.7
 """The share of words with a capital from which on capitals show no names."""
@@ -146,10 +157,6 @@ def _squeeze(text: str) -> str:
     return re.sub(r"[\s_-]", "", text).lower()
 
 
-def _stem(word: str) -> str:
-    return next(iter(terms(word)), word.lower())
-
-
 def _is_same_name(name: str, other: str) -> bool:
     if name[0] != other[0]:
         return False
@@ -163,6 +170,11 @@ def _is_slip(word: str, other: str) -> bool:
     if min(len(word), len(other)) < _LEAST_SLIP or abs(len(word) - len(other)) > 1:
         return False
     return SequenceMatcher(None, word, other).ratio() >= _SLIP
+
+
+def _is_among(word: str, words: Iterable[str]) -> bool:
+    """Return True if a word or one like it is among others, in lower case."""
+    return any(likeness(word, other) > 0 or _is_slip(word, other) for other in set(words))
 
 
 def _is_naming(word: str) -> bool:
@@ -183,13 +195,9 @@ def missing_things(question: str, passage: Passage) -> list[Missing]:
     found: list[Missing] = []
     for read, is_sure in readers.items():
         for missing in read(question, passage):
-            is_known = any(
-                each.words in missing.words or missing.words in each.words for each in found
-            )
-            if not is_known:
-                found.append(
-                    missing._replace(is_sure=bool(missing.sibling) and is_sure and is_open)
-                )
+            if not any(m.words in missing.words or missing.words in m.words for m in found):
+                is_known = bool(missing.sibling) and (is_sure or missing.is_sure)
+                found.append(missing._replace(is_sure=is_known and is_open))
     return found
 
 
@@ -213,16 +221,12 @@ def _read_numbered(text: str) -> Iterator[_Numbered]:
         is_amount = found["noun"] and (noun.lower() in _NO_NAME or _counts(text, found.end()))
         if not is_amount and noun.lower() not in _CALENDAR:
             value = _NUMBERS.get(number)
-            yield _Numbered(_stem(noun), int(number) if value is None else value, found[0])
+            yield _Numbered(base_form(noun), int(number) if value is None else value, found[0])
 
 
 def _counts(text: str, end: int) -> bool:
     """Return True if the number before a place is an amount, as in "wait 20 days"."""
     return unit_at(text, end)[0] is not None or _PLURAL.match(text, end) is not None
-
-
-def _numbers(question: str, passage: Passage) -> Iterator[Missing]:
-    return _missing_numbers(question, passage, _read_numbered)
 
 
 def _missing_numbers(
@@ -265,33 +269,26 @@ def _years(question: str, passage: Passage) -> Iterator[Missing]:
             yield Missing(year, other)
 
 
-def _opposed(question: str, passage: Passage) -> Iterator[Missing]:
-    words = list(_WORD.finditer(question))
-    for word, following in zip(words, [*words[1:], None], strict=True):
-        asked = word[0].lower()
-        others = next((held - {asked} for held in _OPPOSED if asked in held), None)
-        is_date = asked in _CALENDAR
-        if others is None or (is_date and not word[0][0].isupper()):
-            continue
-        noun = following[0] if following and following[0].lower() not in STOP_WORDS else ""
-        if passage.has(asked, passage.near):
-            continue
-        is_date &= not passage.has(asked) and not _covers(passage.whole, asked)
-        held = list(_WORD.finditer(passage.whole)) if is_date else passage.words
-        for other, behind in zip(held, [*held[1:], None], strict=True):
-            lower = other[0].lower()
-            is_same = bool(noun and behind) and _stem(behind[0] if behind else "") == _stem(noun)
-            if lower in others and lower not in question.lower() and (is_same or is_date):
-                names = [f"{each[0]} {noun}" if is_same else each[0] for each in (word, other)]
-                yield Missing(names[0], names[1])
-                break
+def _dates(question: str, passage: Passage) -> Iterator[Missing]:
+    """Yield the days and months of a question, if a passage has only others and no word for all."""
+    asked = list(_read_dates(question))
+    held = dict(_read_dates(passage.whole)) if asked else {}
+    for number, text in asked:
+        others = [held[other] for other in held if (other in _DAYS) == (number in _DAYS)]
+        if number not in held and others:
+            yield Missing(text, others[0])
 
 
-def _covers(text: str, asked: str) -> bool:
-    """Return True if a text speaks of all days, or of a range of days or months."""
-    found = [match[0] for match in _COVERING.finditer(text.lower())]
-    is_free = asked in ("saturday", "sunday")
-    return any("every" in each or not (is_free and "day" in each) for each in found)
+def _read_dates(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the numbers and texts of the days and months that a text names, and those between."""
+    for found in _DATE.finditer(text):
+        numbers = _COVERED.get(found.lastgroup or "", range(0))
+        if found["first"]:
+            first, last = _DATES[found["first"]], _DATES[found["last"] or found["first"]]
+            kind = _DAYS if first < _MONTHS[0] else _MONTHS
+            turned = [*kind[first - kind[0] :], *kind[: first - kind[0]]]
+            numbers = turned[: turned.index(last) + 1] if last in kind else [first]
+        yield from ((number, found[0]) for number in numbers)
 
 
 _Words = list[re.Match[str]]
@@ -405,68 +402,93 @@ def _other_subject(question: str, name: str, passage: Passage) -> str:
     return ""
 
 
+class _Tie(NamedTuple):
+    """Words that tell which or what another word is about: pilot of boat, router of password.
+
+    The ``role`` is "before" for a word before a noun or a verb, "done" for what something is done
+    to, or a preposition; ``heads`` are the words that it may be about.
+    """
+
+    heads: set[str]
+    role: str
+    words: list[str]
+    text: str
+    start: int
+
+    def is_like(self, other: _Tie) -> bool:
+        """Return True if both are about the same word in ways that may mean the same."""
+        roles = {self.role, other.role}
+        is_same = len(roles) == 1 or (roles <= _LOOSE and roles != {"before", "done"})
+        return is_same and not self.heads.isdisjoint(other.heads)
+
+
+def _ties(text: str) -> Iterator[_Tie]:
+    for form in _TIES:
+        for found in form.finditer(text):
+            groups = found.groupdict()
+            role = (groups.get("mark") or ("before" if "first" in groups else "done")).lower()
+            words, start = found["words"].split(), found.start(1)
+            is_thing = _ONE.search(text[: found.start("words")]) and words[0] in _NUMBERS
+            if not (_is_naming(words[0]) or is_thing):
+                continue
+            kept = [word for word in words if _is_naming(word) or is_thing]
+            shown, head = " ".join(kept), found["head"]
+            if head.lower() in STOP_WORDS or (role == "before" and not _is_naming(head)):
+                continue
+            shown = f"{shown} {head}" if role == "before" else shown
+            yield _Tie(
+                {base_form(head.lower())}, "of" if role == "for" else role, kept, shown, start
+            )
+            if role == "for":  # of what goes before too: charge a day for a film
+                clause = _words_of(_CLAUSE.split(text[: start + len(head)])[-1])
+                heads = {base_form(each) for each in clause if each not in STOP_WORDS}
+                yield _Tie(heads, role, kept, shown, start)
+
+
 def _modifiers(question: str, passage: Passage) -> Iterator[Missing]:
-    asked, words = _words_of(question), list(_WORD.finditer(question))
-    for ahead, word, head in zip([None, *words], words, words[1:], strict=False):
-        is_asked = ahead is not None and ahead[0].lower() in _ASKED
-        is_apart = question[word.end() : head.start()] not in (" ", "-")
-        if (
-            is_apart
-            or is_asked
-            or not (_is_naming(word[0]) and _is_naming(head[0]))
-            or word[0].lower() in _PLAIN
-            or passage.has(word[0], passage.near)
-        ):
+    asked, held = _words_of(question), list(_ties(passage.sentence))
+    for tie in _ties(question):
+        is_before, text = tie.role == "before", passage.near if tie.role in _NEAREST else ""
+        lacking = [each for each in tie.words if not passage.has(each, text)]
+        is_asked = (_KIND if tie.role == "done" else _ASKED).search(question[: tie.start])
+        if is_asked or lacking[:1] != tie.words[:1] or not (is_before or lacking[-1].islower()):
             continue
-        noun = _stem(head[0])
-        for before, other in pairwise(passage.words):
-            first = before[0].lower()
-            if (
-                _stem(other[0]) == noun
-                and passage.sentence[before.end() : other.start()] in (" ", "-")
-                and _is_naming(first)
-                and first not in _PLAIN
-                and not any(likeness(first, each) > 0 or _is_slip(first, each) for each in asked)
-                and _DETERMINER.search(passage.sentence[: before.start()])
-            ):
-                yield Missing(f"{word[0]} {head[0]}", f"{before[0]} {other[0]}")
-                break
-    for found in _OF.finditer(question):
-        last = next((word for word in reversed(found["of"].split()) if _is_naming(word)), "")
-        is_asked = found["of"].split()[0].lower() in _ASKED
-        if is_asked or not last.islower() or last in _PLAIN or passage.has(last):
+        word = lacking[-1]
+        opposed = next((words for words in _OPPOSED if word.lower() in words), frozenset[str]())
+        if word.lower() in _PLAIN and not opposed:
             continue
-        for other in _OF.finditer(passage.sentence):
-            is_same = _stem(other["head"]) == _stem(found["head"])
-            is_same &= other["mark"].lower() == found["mark"].lower()
-            is_other = set(_words_of(other["of"])).isdisjoint(asked)
-            if is_same and is_other and _is_naming(other["of"].split()[0]):
-                yield Missing(last, " ".join(filter(_is_naming, other["of"].split())))
+        for other in held:
+            last = other.words[-1].lower()
+            is_whole = other.role != "before" or _DETERMINER.search(passage.sentence[: other.start])
+            is_named = last in opposed or (bool(is_whole) and last not in _PLAIN)
+            is_named &= not any(_is_among(each.lower(), asked) for each in other.words)
+            if is_named and tie.is_like(other):
+                yield Missing(tie.text if is_before else word, other.text, last in opposed)
                 break
-
-
-def _complements(question: str, passage: Passage) -> Iterator[Missing]:
-    found = _END_OF.search(question)
-    last = found["of"] if found else ""
-    if _is_naming(last) and last not in _PLAIN and not passage.has(last):
-        yield from () if passage.has(last, passage.document) else (Missing(last),)
+        else:
+            is_last = tie.role == "of" and _LAST.match(question.partition(f" {word}")[2])
+            if is_last and not passage.has(word) and not passage.has(word, passage.document):
+                yield Missing(word)
 
 
 _OPPOSED_ZH = [frozenset(line) for line in _CHINESE["opposed"].split("|")]
+_COLOURS = {*"红黄蓝绿白黑紫橙灰大小新老"}
 _LETTERS = frozenset(_CHINESE["opposed"].replace("|", ""))
 _RARE, _TIMES, _PARTICLES, _HEADS, _SUFFIXES = (
     frozenset(_CHINESE[name]) for name in ("rare", "times", "particles", "heads", "suffixes")
 )
 _COMMON, _SURNAMES = word_set("zh", "common_nouns"), frozenset("".join(word_set("zh", "surnames")))
 _ASKS_ZH, _PART = re.compile(_CHINESE["asks"]), re.compile(_CHINESE["nouns"], re.IGNORECASE)
-_ALONE, _CLASSES = _CHINESE["alone"].split("|"), _CHINESE["classes"].split("|")
+_ALONE = _CHINESE["alone"].split("|")
+_KINDS = f"{_CHINESE['alone']}|{_CHINESE['classes']}"
 _NUMBERED_ZH = re.compile(
     rf"(?P<first>第?)(?P<number>[零〇一二两三四五六七八九十百\d]+)"
-    rf"(?P<kind>{'|'.join(_ALONE + _CLASSES)})(?=(?P<next>[{HAN}]?))"
+    rf"(?P<kind>{_KINDS})(?=(?P<next>[{HAN}]?))"
     r"|(?P<letters>[A-Za-z]{1,6})-?(?P<digits>\d{1,5})(?![A-Za-z0-9_%.])"
-    rf"|(?P<han>[{HAN}]{{2}})(?P<of>\d{{2,5}})(?![A-Za-z0-9_%.]|\s?[{_CHINESE['units']}])"
+    rf"|(?P<han>[{HAN}]{{2}})(?P<of>\d{{2,5}})(?![A-Za-z0-9_%.]|\s?(?:[{_CHINESE['units']}]|{_KINDS}))"
 )
 """Matches what a number names: 3号浮标, 第二条, F3, 溪流350."""
+_TITLED = re.compile("《([^《》]+)》|[“「『]([^”」』]{2,9})[”」』]")
 _LATIN = re.compile(r"[A-Za-z][A-Za-z+#._-]+(?!\d)")
 _NAME_TAGS = ("nr", "nrt", "ns", "nt")
 _DENIALS = frozenset("不没未无")
@@ -479,6 +501,7 @@ def _read_numbered_zh(text: str) -> Iterator[_Numbered]:
         if kind:
             is_day = kind == "号" and text[: found.start()].endswith("月")
             is_group = kind == "人" and found["next"] in _PARTICLES | {""}
+            is_day |= text[: found.start()].endswith("哪")
             if is_day or is_group or not (found["first"] or kind in _ALONE):
                 continue
             # 3号浮标 and 5号滤芯 are numbered apart; the floor of a thing is a floor.
@@ -487,10 +510,6 @@ def _read_numbered_zh(text: str) -> Iterator[_Numbered]:
         value = int(number) if number.isdecimal() else read_chinese(number)
         if value is not None:
             yield _Numbered(noun.lower(), int(value), found[0])
-
-
-def _numbers_zh(question: str, passage: Passage) -> Iterator[Missing]:
-    return _missing_numbers(question, passage, _read_numbered_zh)
 
 
 def _opposed_zh(question: str, passage: Passage) -> Iterator[Missing]:
@@ -543,6 +562,18 @@ def _names_zh(question: str, passage: Passage) -> Iterator[Missing]:
             yield Missing(name, f"{known}{behind.pop()}")
         elif not behind and name not in passage.document and word.tag != "nr":
             yield Missing(name)
+
+
+def _titles_zh(question: str, passage: Passage) -> Iterator[Missing]:
+    titles = [name or quoted for name, quoted in _TITLED.findall(passage.sentence)]
+    for name in filter(None, (name for name, _ in _TITLED.findall(question))):
+        other = next((each for each in titles if each not in question), "")
+        if other and name not in passage.whole and not any(set(each) == {*name} for each in titles):
+            yield Missing(name, other)
+    for name in titles:  # “海燕号” for 白海燕号
+        longer = f"{question.partition(name)[0][-1:]}{name}" if name in question else ""
+        if longer[:1] in _COLOURS and longer not in passage.whole:
+            yield Missing(longer, name)
 
 
 def _modifiers_zh(question: str, passage: Passage) -> Iterator[Missing]:
@@ -603,10 +634,13 @@ def _other_before(noun: str, own: str, question: str, passage: Passage) -> str:
     "" if the noun stands alone somewhere, or the words may mean the same.
     """
     sentence, others = passage.sentence, list[str]()
-    if any(own[at : at + 2] in passage.near for at in range(max(len(own) - 1, 1))):
-        return ""
     is_loose = len(noun) == 1 or segment(noun)[0].tag == "v"
-    if (is_loose and (noun in _SUFFIXES or own in passage.whole)) or noun[0] in _DENIALS:
+    if len(own) == 1 and noun in _HEADS:  # 货 of 退货 says nothing of 货车
+        is_held = any(word.simplified == own for word in passage.han_words)
+    else:
+        is_held = any(own[at : at + 2] in passage.near for at in range(max(len(own) - 1, 1)))
+        is_held |= is_loose and (noun in _SUFFIXES or own in passage.whole)
+    if is_held or noun[0] in _DENIALS:
         return ""
     for found in re.finditer(re.escape(noun), sentence):
         start, end = found.span()
@@ -619,9 +653,12 @@ def _other_before(noun: str, own: str, question: str, passage: Passage) -> str:
             is_same = before[0] == own[0] in _LETTERS  # 冬天 and 冬季
             if len(noun) == 1 or len(before) != len(own) or is_same:
                 return ""
-        is_part = _PART.match(tag) is not None
+        is_part = _PART.match(tag) is not None or before[-1:] == own[-1]  # 焊工 for 电工
         if len(noun) == 1:
-            is_part = tag[:1] == "n" and bool(inside or (noun in _HEADS and len(before) > 1))
+            is_done = f"{noun}了" in question and sentence.startswith("了", end)  # 坏了
+            is_part = tag[:1] == "n" and bool(
+                inside or ((noun in _HEADS or is_done) and len(before) > 1)
+            )
         if not is_part or not HAN_CHARACTER.match(before) or before in _PARTICLES:
             if len(noun) > 1:
                 return ""
@@ -634,18 +671,19 @@ def _other_before(noun: str, own: str, question: str, passage: Passage) -> str:
 
 _Read = Callable[[str, Passage], Iterator[Missing]]
 _READERS: dict[_Read, bool] = {
-    _numbers: True,
+    partial(_missing_numbers, read=_read_numbered): True,
+    _dates: True,
     _years: False,
-    _opposed: True,
     _names: True,
     _modifiers: False,
-    _complements: False,
 }
 """What finds missing things, and whether it is sure about siblings."""
 _READERS_ZH: dict[_Read, bool] = {
-    _numbers_zh: True,
+    partial(_missing_numbers, read=_read_numbered_zh): True,
+    _dates: True,
     _years: False,
     _opposed_zh: True,
+    _titles_zh: True,
     _names_zh: True,
     _modifiers_zh: False,
 }

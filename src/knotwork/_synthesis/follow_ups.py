@@ -255,10 +255,13 @@ def _fill_in(
     pointer = follow_up.pointer
     assert pointer is not None, "that is how it leans"
     needs_owner = pointer.kind == "place" or follow_up.words["owned"].search(follow_up.simple)
-    if needs_owner and last is not None and last.amount and pointer.kind in _ORDERS:
+    amount = last.amount if last is not None else ""
+    if needs_owner and amount and pointer.kind in _ORDERS:
         yield follow_up.text  # nobody opens a rent
+    # What is paid is the deposit that was asked for last, not the rent before it.
+    older = {turn.amount for turn in turns if amount} - {amount, ""}
     for text in _antecedents(pointer, turns):
-        if needs_owner and last is not None and last.amount and last.amount in text:
+        if text in older or (needs_owner and amount and amount in text):
             continue
         filled = _FollowUp(_put(follow_up.text, pointer, text), follow_up.names)
         if filled.leaning is _Leaning.PART and last is not None:
@@ -275,6 +278,10 @@ def _put_topic(follow_up: _FollowUp, last: ConversationTurn) -> Iterator[str]:
     which = CHINESE.follow_ups["which_one"].search(follow_up.simple)
     ends = which is not None and which.end() == len(follow_up.simple)
     rest = _spaced(follow_up.rest, last.asked_noun) if ends else follow_up.rest
+    asked = (follow_up.words["asked"].match(t.lower()) for t in (follow_up.simple, last.question))
+    ways = [match.groups()[:2] for match in asked if match and match[1]]
+    if last.amount and ways[1:] == ways[:1]:
+        yield follow_up.text  # the next amount belongs to no amount before it
     for topic in topics[:_MOST_TOPICS]:
         yield _closed(_behind(topic, rest), follow_up)
     if topics and not follow_up.form and not follow_up.opens:
@@ -594,6 +601,15 @@ class ConversationTurn:
         return things[0].text if is_measured else ""
 
     @cached_property
+    def measured(self) -> str:
+        """What a Chinese question measures of its topic, as 俱乐部的会费, but not its price."""
+        words, whole = CHINESE.follow_ups, f"{self.topic}的"
+        if not self.topic or not re.search(HAN_NUMBER, self.best):
+            return ""
+        held = (p.text for p in noun_phrases(self.question) if p.text.startswith(whole))
+        return next((text for text in held if not words["quantity"].search(text)), "")
+
+    @cached_property
     def asked_noun(self) -> str:
         """The noun behind "which" or "how many"; empty if there is none."""
         phrases = noun_phrases(self.question)
@@ -624,8 +640,12 @@ class ConversationTurn:
             return things[0]
         if words["organization"].search(asked) or words["place"].search(asked):
             return found[0].name
-        if len(found) != 1 or words["quantity"].search(self.question):
-            return ""
+        told = self.told_names if _PLACE_OF.match(self.question) else ()
+        told = [n for n in told if n.name in self.best and n.type in ("", "PLACE")]
+        places = (n.name for n in told if not words["organization"].search(n.name))
+        held = next((name for name in places if _holds(name, self)), "")
+        if held or len(found) != 1 or words["quantity"].search(self.question):
+            return held
         longest = _SHORT_ANSWER if asked else _FEW_TIMES * len(found[0].name)
         return found[0].name if len(self.answer) <= longest else ""
 
@@ -729,6 +749,10 @@ def _asked_person(question: str) -> tuple[SpokenName, ...]:
     return (SpokenName(who, "PERSON"),) if is_person else ()
 
 
+_PLACE_OF = re.compile(
+    r"what (?:is|was) the (?:place|town|city|village|island|country|state|county) of ",
+    re.IGNORECASE,
+)
 _CHOICE = re.compile(r"\s+or\s+|\s*还是\s*")
 _BOLD = re.compile(r"\*\*(.+?)\*\*", re.DOTALL)
 
@@ -1000,16 +1024,16 @@ def _find_persons(turns: Sequence[ConversationTurn]) -> Iterator[str]:
 
 _ENGLISH = frozenset(["whole", "one"])
 _ORDERS = {
-    "thing": "asked topic one noun name phrase place told",
-    "that": "asked topic one name phrase place told",
+    "thing": "asked measured topic one noun name phrase place told",
+    "that": "asked measured topic one name phrase place told",
     "any": "together asked topic name phrase place told",
     "place": "name told",
     "topic": "topic whole name phrase asked",
 }
 """What a pronoun of a kind stands for, or what a turn is about, the likeliest first.
 
-That is what the answer names together, what a question asks for, its topic, one thing in it, a
-thing with a name, a name, a phrase, a place, and a name of the answer.
+That is what the answer names together, what a question asks for, what it measures of its topic, its
+topic, one thing in it, a thing with a name, a name, a phrase, a place, and a name of the answer.
 """
 
 
@@ -1039,6 +1063,7 @@ def _referents(kind: str, turn: ConversationTurn, others: Collection[str] = ()) 
     roles: dict[str, Iterable[str]] = {
         "asked": [asked],
         "together": [turn.told_together],
+        "measured": [turn.measured],
         "topic": [] if turn.topic in others else [turn.topic],
         "whole": (p.text for p in things if any(n != p.text and n in p.text for n in own)),
         "one": (p.text for p in one),
@@ -1069,6 +1094,8 @@ def _named_by(noun: str, turn: ConversationTurn) -> Iterator[str]:
     kinds = [kind for kind in ("person", "place", "organization") if words[kind].search(noun)]
     typed = (name for name in names if name.type.lower() in kinds)
     yield from (name.name for name in chain(alike, typed))
+    if turn.amount and words["sum"].search(noun):
+        yield turn.amount
     yield from (p.text for p in _things(turn.question) if stems & set(content_terms(p.head)))
 
 
