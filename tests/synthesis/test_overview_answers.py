@@ -1,5 +1,7 @@
 """Overviews, summaries, topics and counts of small indexes: their texts and citations."""
 
+from dataclasses import replace
+
 import pytest
 from tests.synthesis.asked import check_citations
 
@@ -353,3 +355,59 @@ def test_a_filter_holds_for_overviews_and_counts(station):
         answer = station.ask(question, filters=filters)
         assert {citation.title for citation in answer.citations} == {"Travel policy"}
     assert "of 1 document" in answer.text
+
+
+def themes(answer):
+    return [piece for piece in answer.pieces if piece.kind == "theme"]
+
+
+@pytest.mark.parametrize(
+    ("question", "count"),
+    [
+        ("What are the top 3 themes in the data?", 3),
+        ("top two topics", 2),
+        ("数据中的前3个主题是什么？", 3),
+        ("请列出两个最重要的话题", 2),
+    ],
+)
+def test_as_many_themes_are_listed_as_are_asked_for(station, question, count):
+    answer = ask(station, question)
+    assert answer.answered
+    assert answer.text.splitlines()[-1].startswith(f"{count}. **")
+    assert len(themes(answer)) == len(answer.pieces) == count
+
+
+def test_fewer_themes_than_asked_for_are_said_to_be_all(station):
+    answer = ask(station, "What are the top 20 themes?")
+    assert len(themes(answer)) < 20
+    found = len(themes(answer))
+    assert answer.text.startswith(f"Found only {found} of the 20 main themes asked for:")
+
+
+def test_one_document_has_themes_with_names_of_their_own(tmp_path):
+    with knotwork.open("memory:", embedding_model="none") as base:
+        (tmp_path / "guide.md").write_text(GUIDE, encoding="utf-8")
+        base.index(tmp_path / "guide.md")
+        answer = ask(base, "What are the top 3 themes of the document?")
+    names = {theme.markdown.split("**")[1] for theme in themes(answer)}
+    assert len(names) == 3
+    assert "Station guide" not in names
+
+
+def test_reports_that_were_written_are_the_first_themes(station):
+    ask(station, "What are the main themes?")
+    held = station.store.capabilities.communities
+    last = min(held.communities(held.levels()[0]).values(), key=lambda c: len(c.chunk_ids))
+    report = replace(held.reports([last.id])[last.id], title="Life far from land", source="model")
+    with station.store.transaction():
+        held.put_reports([report])
+    for question in ("What is the main theme?", "top 2 themes", "What are these documents about?"):
+        assert "**Life far from land**" in themes(ask(station, question))[0].markdown
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["What are the top 5 products by revenue?", "What was the theme of the festival?"],
+)
+def test_a_question_for_something_else_gets_no_themes(station, question):
+    assert not themes(station.ask(question))

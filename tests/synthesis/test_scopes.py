@@ -1,5 +1,7 @@
 """Scopes of questions about the whole, a document, a topic or a number, in two languages."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -45,8 +47,45 @@ from knotwork._synthesis.engine import choose_mode
     ],
 )
 def test_questions_about_everything(question):
-    assert reading_of(question).scope == QuestionScope(ScopeKind.WHOLE)
+    scope = reading_of(question).scope
+    assert replace(scope, of_themes=False) == QuestionScope(ScopeKind.WHOLE)
     assert choose_mode(question) is AskMode.GLOBAL
+
+
+@pytest.mark.parametrize(
+    ("question", "limit"),
+    [
+        ("Which topics are covered?", 0),
+        ("What are the top 5 themes in the data?", 5),
+        ("top five themes", 5),
+        ("Give me the three most important topics of this archive.", 3),
+        ("Summarize the corpus in 4 themes", 4),
+        ("数据中的前5个主题是什么？", 5),
+        ("前五个主题", 5),
+        ("列出三個最重要的主題", 3),
+        ("这批资料有哪些主题？", 0),
+    ],
+)
+def test_questions_about_themes(question, limit):
+    scope = QuestionScope(ScopeKind.WHOLE, of_themes=True, limit=limit)
+    assert reading_of(question).scope == scope
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What are the top 5 products by revenue?",
+        "What is the theme of chapter 3?",
+        "Who chose the theme of the festival?",
+        "How many themes did the jury propose?",
+        "销售额最高的前5个产品是什么？",
+        "今年节日的主题是什么？",
+        "themes",
+    ],
+)
+def test_questions_with_a_theme_in_them_are_not_about_all_themes(question):
+    scope = reading_of(question).scope
+    assert scope is None or not scope.of_themes
 
 
 @pytest.mark.parametrize(

@@ -73,6 +73,7 @@ class Language(NamedTuple):
     scope_forms: Mapping[str, Sequence[Words]]
     claims: Mapping[str, Words]
     division: Mapping[str, Words]
+    lists: Sequence[Words]
     follow_ups: Mapping[str, Words]
 
 
@@ -106,7 +107,8 @@ def _read_language(name: str) -> Language:
         for table in ("words", "scopes", "claims", "division", "follow_ups")
     )
     forms = {k: [Words(fill(form)) for form in v] for k, v in held["scope_forms"].items()}
-    return Language(words, scopes, forms, claims, division, follow_ups)
+    lists = [Words(fill(form)) for form in held["lists"]["of_texts"]]
+    return Language(words, scopes, forms, claims, division, lists, follow_ups)
 
 
 ENGLISH, CHINESE = _read_language("english"), _read_language("chinese")
@@ -210,14 +212,16 @@ _BEFORE = {
             r"|不超过|不高于|不多于|不大于|小于等于|不晚于|截至|截止到?"
         ),
         Operator.MORE: (
-            r"\b(?:more|greater|higher|larger|bigger|later|longer|older|heavier|taller) than"
+            r"\b(?:more(?: (?:expensive|recent|powerful|populous))?|greater|higher|larger|bigger"
+            r"|later|longer|older|heavier|taller|deeper|wider|faster|newer|hotter|warmer) than"
             r"|\bover|\babove|\bafter|(?<!not )\bexceed(?:s|ing)?|\bbeyond|\bmehr als|\büber"
-            r"|>|大于|超过|高于|多于|晚于|超出"
+            r"|>|大于|超过|高于|多于|晚于|长于|重于|贵于|超出"
         ),
         Operator.LESS: (
-            r"\b(?:less|fewer|lower|smaller|earlier|shorter|younger|cheaper|lighter) than"
+            r"\b(?:less(?: expensive)?|fewer|lower|smaller|earlier|shorter|younger|cheaper"
+            r"|lighter|shallower|narrower|slower|colder|cooler) than"
             r"|\bunder|\bbelow|\bbefore|\bprior to|\bunter"
-            r"|<|小于|少于|低于|早于|不到|不足|不满|未满"
+            r"|<|小于|少于|低于|早于|短于|轻于|不到|不足|不满|未满"
         ),
     }.items()
 }

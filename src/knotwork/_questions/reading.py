@@ -42,6 +42,7 @@ from knotwork._questions.languages import (
     read_words,
 )
 from knotwork._text.languages import HAN, HAN_CHARACTER, detect_language, simplify
+from knotwork._text.numbers import find_numbers
 from knotwork._text.terms import content_terms
 from knotwork.errors import ConfigError
 from knotwork.records import Span
@@ -599,9 +600,10 @@ class QuestionScope:
 
     ``named`` is a phrase that may name a document or section, which is then summarised, or searched
     for the topic. A scope that is not ``is_sure`` holds only if there is such a document. ``limit``
-    is the number of entities asked for, 0 if none is stated. ``by_importance`` asks for important
-    entities rather than for those mentioned often. ``names_text`` is True for a document or section
-    that a word for texts names, as in "the page on storms".
+    is the number of entities or themes asked for, 0 if none is stated. ``by_importance`` asks for
+    important entities rather than for those mentioned often. ``names_text`` is True for a document
+    or section that a word for texts names, as in "the page on storms", and ``of_themes`` or
+    ``of_views`` if themes or views are asked for.
     """
 
     kind: ScopeKind
@@ -611,6 +613,8 @@ class QuestionScope:
     limit: int = 0
     by_importance: bool = False
     names_text: bool = False
+    of_themes: bool = False
+    of_views: bool = False
 
     @property
     def needs_communities(self) -> bool:
@@ -634,13 +638,31 @@ def _find(text: str, forms: Sequence[Words]) -> dict[str, str] | None:
     return None
 
 
+def _read_limit(found: Mapping[str, str]) -> int:
+    number = next(find_numbers(found.get("limit", "")), None)
+    return int(min(number.values)) if number else 0
+
+
+def _read_themes(text: str, language: Language) -> QuestionScope | None:
+    """Return the scope of "the top 5 themes": a number, a word as "main", or several."""
+    found = _find(text, language.scope_forms["themes"])
+    if found is None:
+        return None
+    scope = _of_target(found.get("target", ""), language, otherwise=ScopeKind.PART)
+    limit = _read_limit(found)
+    is_one = not limit and found["themes"].isascii() and not found["themes"].endswith("s")
+    if scope is None or (is_one and not found.get("main")):
+        return None
+    return replace(scope, of_themes=scope.kind is ScopeKind.WHOLE and not is_one, limit=limit)
+
+
 def _read_count(text: str, language: Language) -> QuestionScope | None:
     if ranked := _find(text, language.scope_forms["rankings"]):
         most = ranked.get("most", "").casefold()
         return QuestionScope(
             ScopeKind.RANKING,
             ranked["noun"].casefold(),
-            limit=int(ranked.get("limit") or 0),
+            limit=_read_limit(ranked),
             by_importance=bool(most) and not _MENTIONED_OFTEN.search(most),
         )
     counted = _find(text, language.scope_forms["mentions"])
@@ -705,7 +727,11 @@ def _read_subject(text: str, language: Language) -> QuestionScope | None:
     if found is None:
         return None
     target = found.get("target") or found.get("topic", "")
-    return _of_target(target, language, otherwise=ScopeKind.PART)
+    scope = _of_target(target, language, otherwise=ScopeKind.PART)
+    if scope is None:
+        return None
+    is_of_themes = bool(found.get("themes")) and scope.kind is ScopeKind.WHOLE
+    return replace(scope, of_themes=is_of_themes, of_views=bool(found.get("views")))
 
 
 def _asks_for_fact(target: str, found: Mapping[str, str], language: Language) -> bool:
@@ -879,7 +905,7 @@ class QuestionReading:
         return (CHINESE, ENGLISH) if HAN_CHARACTER.search(self.text) else (ENGLISH,)
 
     @cached_property
-    def _own_language(self) -> Language:
+    def own_language(self) -> Language:
         """The language whose rules it follows."""
         count = len(HAN_CHARACTER.findall(self.plain))
         return CHINESE if count * 4 >= len(self.plain) > 0 else ENGLISH
@@ -937,13 +963,20 @@ class QuestionReading:
         """What it asks to be summarised or counted; None for any other question."""
         if not 0 < len(self.plain) <= _LONGEST_SCOPED:
             return None
-        readers = (_read_count, _read_listing, _read_summary, _read_topic, _read_subject)
+        readers = (
+            _read_count,
+            _read_themes,
+            _read_listing,
+            _read_summary,
+            _read_topic,
+            _read_subject,
+        )
         scopes = (read(self.plain, each) for each in self._languages for read in readers)
         return next((scope for scope in scopes if scope is not None), None)
 
     def strip_text_nouns(self) -> str:
         """Return a phrase without words for texts: "travel" for "the travel chapter"."""
-        words = self._own_language.scopes
+        words = self.own_language.scopes
         bare = words["determiner"].sub(self.text)
         text = words["text"].match(simplify(bare))
         return (bare[: text.end("rest")] if text else bare).strip()
@@ -958,7 +991,7 @@ class QuestionReading:
                 return ScopeKind.WHOLE
             if self.scope.kind is ScopeKind.THING:
                 return ScopeKind.THING
-        language, simple = self._own_language, simplify(self.plain)
+        language, simple = self.own_language, simplify(self.plain)
         is_whole = self.kinds[QuestionKind.SUMMARY_ALL] >= _LEAST_WHOLE
         if is_whole or language.words["general"].match(simple):
             return ScopeKind.WHOLE
@@ -975,7 +1008,7 @@ class QuestionReading:
         text = self.plain
         if len(text) > _LONGEST_DIVIDED:
             return None
-        language = self._own_language
+        language = self.own_language
         if language is ENGLISH and not _MAY_ASK_MORE.search(text):
             return None  # compiling the forms of a language is slow
         return divide_question(text, language, most=MOST_PARTS)
@@ -985,6 +1018,12 @@ class QuestionReading:
 def reading_of(text: str) -> QuestionReading:
     """Return the reading of a question, the same one for equal texts."""
     return QuestionReading(text)
+
+
+def states_view(sentence: str) -> bool:
+    """Return True if a sentence states what somebody thinks."""
+    simple = simplify(sentence)
+    return any(each.division["view"].search(simple) for each in (ENGLISH, CHINESE))
 
 
 def open_pronoun(sentence: str) -> re.Match[str] | None:

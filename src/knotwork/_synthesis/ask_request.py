@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
-from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, TypedDict
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 from knotwork._config import AnswerSettings, Settings
 from knotwork._indexing.embedding import (
@@ -65,13 +65,16 @@ from knotwork.errors import (
     UnknownName,
 )
 from knotwork.records import (
+    AllOf,
     Answer,
     CommunityReport,
+    Condition,
     Evidence,
     Filter,
     MemoryCitation,
     PropertyValue,
     Query,
+    Span,
 )
 
 if TYPE_CHECKING:
@@ -82,6 +85,7 @@ if TYPE_CHECKING:
     from knotwork._retrieval.filters import FilterSpec
     from knotwork._stores.fields import FieldInfo
     from knotwork._synthesis.answer_writer import AnswerWriter
+    from knotwork._text.statements import SelectedSentence
 
 
 Recall = Callable[[str], Sequence[MemoryCitation]]
@@ -395,13 +399,35 @@ class QuestionModels(NamedTuple):
     summarize: CachedChatModel
 
 
+@dataclass(frozen=True, slots=True)
+class OutlinePart:
+    """A document (level 0) or a section of one; ``span`` is in the document's text."""
+
+    document_id: str
+    title: str
+    level: int
+    span: Span
+    uri: str = ""
+
+    def contains(self, other: OutlinePart) -> bool:
+        """Return True if another part is a section of this one."""
+        is_same = other.document_id == self.document_id and other.level > self.level
+        return is_same and self.span.contains(other.span)
+
+    def holds(self, item: SelectedSentence) -> bool:
+        """Return True if a sentence begins in the part."""
+        is_same = item.chunk.document_id == self.document_id
+        return is_same and self.span.start <= item.span.start < self.span.end
+
+
 @dataclass(slots=True)
 class Inquiry:
     """A question that stands alone, and what its answer is made from.
 
     ``models`` and ``writer``, which share their meter, are None where no model takes part.
-    ``concurrency`` is how many calls may be made at a time. ``memory`` are remembered
-    facts, ``notes`` messages for the user on what became of the question.
+    ``concurrency`` is how many calls may be made at a time. ``part`` is the document or section
+    that it is about, if it is asked in that alone. ``memory`` are remembered facts, ``notes``
+    messages for the user on what became of the question.
     """
 
     question: str
@@ -413,6 +439,7 @@ class Inquiry:
     writer: AnswerWriter | None = None
     concurrency: int = 4
     fallback: bool = True
+    part: OutlinePart | None = None
     memory: tuple[MemoryCitation, ...] = ()
     notes: list[str] = field(default_factory=list)
 
@@ -535,6 +562,16 @@ class Retrievers:
         self._generation = -1
         self._lock = threading.RLock()
 
+    @property
+    def served(self) -> Store:
+        """The index as statements see it, with the graphs that are connected to it."""
+        return self._whole.store
+
+    @cached_property
+    def answer_rows(self) -> Any:  # noqa: ANN401  a part
+        """What adds rows of tables and graphs to what is found."""
+        return PARTS.load("answer_rows")(self.served)
+
     def searcher(self, request: AskRequest, *, with_rows: bool = False) -> ScopedSearcher:
         """Return the searcher of the part of the index that a request or its question asks for.
 
@@ -564,7 +601,7 @@ class Retrievers:
         # No retriever and no filter may exclude the rows of tables and graphs.
         is_free = request.retriever in (None, "", AUTO) and not request.filters
         if with_rows and is_free and self.settings.answer.tables:
-            searcher.with_rows = has_tables(self.store) or has_graphs(self.store)
+            searcher.with_rows = has_tables(self.store) or has_graphs(self._whole.store)
         return searcher
 
     def _often_held(
@@ -709,6 +746,12 @@ class ScopedSearcher:
         """The models of the index."""
         return self.retrievers.models
 
+    def within(self, condition: Condition) -> ScopedSearcher:
+        """Return the searcher of the documents that also match a condition."""
+        wanted = AllOf((self.filter, condition)) if self.filter else condition
+        part = self.retrievers.filtered(wanted)
+        return replace(self, part=part, filter=wanted, with_rows=False)
+
     def fill_prompt(self, tokens: int) -> None:
         """From now on also find further hits, to fill a prompt of ``tokens``.
 
@@ -760,10 +803,8 @@ class ScopedSearcher:
             return found
         # Words that became a filter are missing in the text, but rows have to match them as well.
         asked, failed = request.question if is_question else text, list[str]()
-        rows = PARTS.load("answer_rows")(self.retrievers.store)
-        found = attempt(
-            "The query of tables and graphs", lambda: rows.add_rows(found, asked), found, failed
-        )
+        adding = partial(self.retrievers.answer_rows.add_rows, found, asked)
+        found = attempt("The query of tables and graphs", adding, found, failed)
         return replace(found, notes=(*found.notes, *failed))
 
 

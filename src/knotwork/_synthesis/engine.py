@@ -26,6 +26,7 @@ from knotwork._inference.model_registry import (
 )
 from knotwork._questions.reading import QuestionReading, ScopeKind, reading_of
 from knotwork._retrieval.base import FOR_THE_USER, attempt, note_failure
+from knotwork._retrieval.question import ask_by_aliases
 from knotwork._run import Progress, Stage, Steps
 from knotwork._stores.base import Store, companions_of, was_read_by_model
 from knotwork._synthesis.ask_request import (
@@ -36,7 +37,14 @@ from knotwork._synthesis.ask_request import (
     Inquiry,
     QuestionModels,
 )
-from knotwork._synthesis.divided_answers import answer_divided, join_evidence
+from knotwork._synthesis.divided_answers import (
+    NamedPart,
+    answer_divided,
+    answer_named,
+    find_named_parts,
+    join_evidence,
+    search_named,
+)
 from knotwork._synthesis.extractive_answers import compose_answer, find_leading_result, read_hits
 from knotwork._synthesis.messages import make_request
 from knotwork._text.terms import content_terms
@@ -160,6 +168,8 @@ class AnswerEngine:
         started_s = time.perf_counter()
         inquiry = self._begin(request, searcher, reports)
         evidence = searcher.search(inquiry.question)
+        renaming = partial(_search_by_aliases, inquiry, evidence)
+        evidence = attempt("The search by aliases", renaming, evidence, inquiry.notes)
         evidence, steps = self._choose_steps(request, inquiry, evidence)
         answer: Answer | None = None
         is_shown, rows = False, tuple[QueryResult, ...]()
@@ -261,27 +271,36 @@ class AnswerEngine:
             what = "Expanding the search"
             evidence = attempt(what, expanding, evidence, inquiry.notes, raises=raised)
         is_auto = request.mode is AskMode.AUTO
-        if is_auto and evidence.results and find_leading_result(evidence, least=0.0) is not None:
+        named: Sequence[NamedPart] = ()
+        leads = is_auto and find_leading_result(evidence, least=0.0) is not None
+        if leads:
             inquiry.mode = AskMode.BASIC
+        elif is_auto:
+            naming = partial(find_named_parts, inquiry)
+            named = attempt("The documents that it names", naming, named, inquiry.notes)
         question = reading_of(inquiry.question)
-        wants_overview = _wants_overview(request, question, inquiry.mode)
+        wants_overview = not leads and _wants_overview(request, question, inquiry.mode)
         is_general = is_auto and inquiry.mode is AskMode.GLOBAL
         if models is None and is_auto and not wants_overview:
             inquiry.mode = AskMode.BASIC
         is_divisible = inquiry.mode is AskMode.BASIC and not wants_overview
         division = question.division if is_divisible else None
         if models is not None:
-            if division:
+            if named:
+                evidence = search_named(named, inquiry, evidence)
+            elif division:
                 found = [searcher.search(part.text) for part in division.parts]
                 evidence = join_evidence(evidence, found)
             return evidence, self._write(inquiry, evidence)
         if division:
             settings = inquiry.settings
             steps = answer_divided(division, evidence, searcher=searcher, settings=settings)
-            return evidence, steps
-        return evidence, _quote(
-            inquiry, evidence, wants_overview=wants_overview, is_general=is_general
-        )
+        else:
+            steps = _quote(inquiry, evidence, wants_overview=wants_overview, is_general=is_general)
+        if named:
+            answer_in = partial(_quote_within, request)
+            steps = answer_named(named, inquiry, evidence, answer_in, otherwise=steps)
+        return evidence, steps
 
     def _write(self, inquiry: Inquiry, evidence: Evidence) -> Iterator[Progress]:
         from knotwork._synthesis.answer_writer import AnswerWriter
@@ -350,6 +369,14 @@ def _quote(
     yield Progress(Stage.FINISHED, value=quoted)
 
 
+def _quote_within(request: AskRequest, inquiry: Inquiry, evidence: Evidence) -> Iterator[Progress]:
+    mode = choose_mode(inquiry.question)
+    wants_overview = _wants_overview(request, reading_of(inquiry.question), mode)
+    inquiry.mode = mode if wants_overview else AskMode.BASIC
+    is_general = mode is AskMode.GLOBAL
+    return _quote(inquiry, evidence, wants_overview=wants_overview, is_general=is_general)
+
+
 _LEAST_OVERVIEW = 0.35
 """The least probability that a question asks for a summary or a count, for an overview."""
 
@@ -371,6 +398,33 @@ _MODES = {ScopeKind.WHOLE: AskMode.GLOBAL, ScopeKind.THING: AskMode.LOCAL}
 def choose_mode(question: str) -> AskMode:
     """Choose mode global, local or basic by the words of a question."""
     return _MODES.get(reading_of(question).extent, AskMode.BASIC)
+
+
+_MOST_ALIASES = 2
+_LEAST_GAIN = 0.1
+"""How much more of the question a sentence has to say by an alias, as a share of it."""
+
+
+def _search_by_aliases(inquiry: Inquiry, evidence: Evidence) -> Evidence:
+    """Return what is found by an alias of a name in the question, if that says more.
+
+    A model gets both. The question then has the alias.
+    """
+    found, relevance = evidence, _best_relevance(evidence) + _LEAST_GAIN
+    if relevance >= 1 and inquiry.models is None:
+        return evidence
+    for text, note in ask_by_aliases(inquiry.question, inquiry.store, most=_MOST_ALIASES):
+        other = inquiry.searcher.search(text)
+        if inquiry.models is not None:
+            evidence = join_evidence(evidence, [other])
+        elif _best_relevance(other) >= relevance:
+            found, relevance = other, _best_relevance(other)
+            inquiry.question, inquiry.notes[:] = text, [*inquiry.notes, note]
+    return found if inquiry.models is None else evidence
+
+
+def _best_relevance(evidence: Evidence) -> float:
+    return max((value for hit in evidence.hits for _, value in hit.sentences), default=0.0)
 
 
 def _rewrite_follow_up(inquiry: Inquiry, turns: Sequence[tuple[str, str]]) -> str:

@@ -1482,8 +1482,18 @@ def find_missing(piece: Piece, evidence: Evidence, store: Store) -> list[Missing
     for passage in _passages_of(piece):
         missing = missing_things(evidence.query.text, passage)
         if missing := [each for each in missing if each.sibling or not _is_common(each, store)]:
-            return missing
+            return [] if _prefers_another(piece, missing) else missing
     return []
+
+
+def _prefers_another(piece: Piece, missing: Sequence[Missing]) -> bool:
+    """Let the part be the best that the reader likes most, if it has all that is missing."""
+    liked = max(piece.parts, key=lambda part: part.odds or -math.inf)
+    text = simplify(liked.text)
+    if not liked.is_likely or any(each.is_sure or each.words not in text for each in missing):
+        return False
+    piece.parts = [liked]
+    return True
 
 
 def _passages_of(piece: Piece) -> list[Passage]:

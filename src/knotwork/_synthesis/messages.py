@@ -53,6 +53,8 @@ part_not_found = MessageText(
     "No passage was found that clearly answers “{question}”",
     "没有找到能明确回答“{question}”的段落。",
 )
+not_in_document = MessageText("**{title}**: not found in it.", "**{title}**：其中没有找到。")
+no_such_text = MessageText("No document is named “{name}”.", "没有名为“{name}”的文档。")
 also_reached = MessageText("; over the same relations also {names}", "；经由同样的关系还有{names}")
 also_reached_more = MessageText(
     "; over the same relations also {names} and {left:,} more",
@@ -87,6 +89,10 @@ themes_head = MessageText(
     "The documents have {count} main themes:", "这些文档主要有{count}个主题："
 )
 one_theme_head = MessageText("The documents have one main theme:", "这些文档主要有一个主题：")
+fewer_themes_head = MessageText(
+    "Found only {count} of the {limit} main themes asked for:",
+    "所要的{limit}个主题中，只找到{count}个：",
+)
 on_this_head = MessageText(
     "What the documents say of this, by theme:", "文档中与此有关的内容，按主题："
 )

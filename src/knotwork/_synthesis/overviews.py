@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from itertools import chain, islice
@@ -21,15 +21,15 @@ from typing import NamedTuple
 
 from knotwork._config import AnswerSettings
 from knotwork._inference.embedder import Embedder
-from knotwork._questions.reading import QuestionScope, ScopeKind, reading_of
+from knotwork._questions.reading import QuestionScope, ScopeKind, reading_of, states_view
 from knotwork._retrieval.base import attempt
-from knotwork._retrieval.community_search import find_communities, find_topic
+from knotwork._retrieval.community_search import FEWEST_THEMES, find_communities, find_topic
 from knotwork._retrieval.question import can_embed
 from knotwork._run import Progress, Stage
 from knotwork._stores.base import Store
 from knotwork._stores.resolutions import read_groups
 from knotwork._synthesis import messages
-from knotwork._synthesis.ask_request import AskMode, CommunityReports, Inquiry
+from knotwork._synthesis.ask_request import AskMode, CommunityReports, Inquiry, OutlinePart
 from knotwork._synthesis.extractive_answers import (
     LOW_CONFIDENCE,
     NO_EVIDENCE,
@@ -39,7 +39,7 @@ from knotwork._synthesis.extractive_answers import (
     rank_candidates,
     rank_pieces,
 )
-from knotwork._text.languages import HAN, detect_language
+from knotwork._text.languages import HAN, HAN_CHARACTER, detect_language, simplify
 from knotwork._text.numbers import find_numbers
 from knotwork._text.plain_text import gap_before_mark, gap_between, show_sentence, split_number
 from knotwork._text.statements import (
@@ -57,6 +57,7 @@ from knotwork._text.statements import (
 )
 from knotwork._text.terms import content_terms
 from knotwork.records import (
+    EXTRACTIVE_SOURCE,
     Answer,
     AnswerPiece,
     BlockKind,
@@ -77,6 +78,10 @@ ITEM_LEVEL = 1_000
 """The level of an item or paragraph with a number, which is below all headings."""
 
 _NOT_WORD = re.compile(r"[\W_]+")
+_PLURAL = re.compile(r"(?<=\w\w)s$")
+_LABEL = re.compile(rf"[{HAN}]+|[^\W_{HAN}]+")
+_LONGEST_LABEL = 3
+"""The maximum number of characters of a letter or a number that is the name of a document."""
 _DETERMINER = re.compile(r"^(?:the|this|my|our|a|an)\s+", re.IGNORECASE)
 _TEXT_NOUN = re.compile(
     r"\s+(?:document|file|chapter|section|page|manual|handbook|book|novel|story|article|report|guide"
@@ -141,27 +146,6 @@ _SECTION_NOUN = re.compile(
 )
 _NUMBERED = (BlockKind.ITEM, BlockKind.PARAGRAPH)
 _SUBTITLE = re.compile(r"\s*[:：—–|]\s*|\s+-\s+")
-
-
-@dataclass(frozen=True, slots=True)
-class OutlinePart:
-    """A document (level 0) or a section of one; ``span`` is in the document's text."""
-
-    document_id: str
-    title: str
-    level: int
-    span: Span
-    uri: str = ""
-
-    def contains(self, other: OutlinePart) -> bool:
-        """Return True if another part is a section of this one."""
-        is_same = other.document_id == self.document_id and other.level > self.level
-        return is_same and self.span.contains(other.span)
-
-    def holds(self, item: SelectedSentence) -> bool:
-        """Return True if a sentence begins in the part."""
-        is_same = item.chunk.document_id == self.document_id
-        return is_same and self.span.start <= item.span.start < self.span.end
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,6 +234,43 @@ def find_parts(outline: DocumentOutline, phrase: str) -> list[OutlinePart]:
     if found is None and section is not None:
         found = _find_by_terms(every, section["name"] or section["before"], least=0.0)
     return [found] if found else []
+
+
+def find_document(
+    outline: DocumentOutline, name: str, noun: str = "", *, exactly: bool = False
+) -> OutlinePart | None:
+    """Return the document of a name, as "report.md", or of a noun and a letter or number.
+
+    A letter or a number is the title or file name with or without the noun, its first or last
+    word, or with a noun the place of the document. With ``exactly``, other names must be whole.
+    """
+    documents, singular = outline.documents, _PLURAL.sub("", noun)
+    forms = (f"{singular} {name}", f"{singular}{name}", name) if noun else (name,)
+    found = next(filter(None, (_find_named(documents, form) for form in forms)), None)
+    if found is not None or exactly:
+        return found
+    if len(name) > _LONGEST_LABEL:
+        return _find_document(documents, name)
+    key = _title_key(name)
+    ends = [p for p in documents if any(key in (k[0], k[-1]) for k in _label_words(p))]
+    label = f"{singular} {name}"
+    return ends[0] if len(ends) == 1 else _find_document(documents, label)
+
+
+def find_sections(outline: DocumentOutline, phrase: str, *, within: str) -> list[OutlinePart]:
+    """Return the sections that a phrase names: of the document that a text names, or of all."""
+    text = f" {_title_key(within)} "
+
+    def is_named(key: str) -> bool:
+        return f" {key} " in text or (HAN_CHARACTER.search(key) is not None and key in text)
+
+    named = [part for part in outline.documents if any(map(is_named, _name_keys(part)[0]))]
+    found = (_find_inside(outline, part, phrase) for part in named or outline.documents)
+    return [part for part in found if part is not None]
+
+
+def _label_words(part: OutlinePart) -> list[list[str]]:
+    return [words for key in _name_keys(part)[0] if (words := _LABEL.findall(key))]
 
 
 def find_numbered(found: Evidence, phrase: str) -> list[OutlinePart]:
@@ -445,7 +466,7 @@ def _name_keys(part: OutlinePart) -> tuple[frozenset[str], frozenset[str]]:
 
 
 def _title_key(name: str) -> str:
-    return _NOT_WORD.sub(" ", name.casefold()).strip()
+    return _NOT_WORD.sub(" ", simplify(name).casefold()).strip()
 
 
 def _natural_order(name: str) -> tuple[tuple[int, int, str], ...]:
@@ -678,6 +699,7 @@ class SummaryText:
     intro: str
     lines: Sequence[SummaryLine] = ()
     rest: Sequence[SelectedSentence] = ()
+    is_numbered: bool = False
 
 
 class WrittenLines(NamedTuple):
@@ -783,6 +805,11 @@ class Theme(NamedTuple):
     report: CommunityReport
     passages: int
 
+    @property
+    def is_written(self) -> bool:
+        """Whether a model wrote the report."""
+        return self.report.source != EXTRACTIVE_SOURCE
+
 
 def read_themes(
     store: Store, source: CommunityReports, ids: Sequence[str], *, spend_tokens: int = 0
@@ -833,20 +860,80 @@ def theme_lines(
 
 
 def main_themes(
-    store: Store, reports: CommunityReports, language: str, titles: Collection[str]
-) -> list[SummaryLine]:
-    """Return the lines of the largest communities, those in the language of the question first.
+    store: Store, reports: CommunityReports, language: str, *, fewest: int = FEWEST_THEMES
+) -> list[Theme]:
+    """Return the largest communities, at least ``fewest`` if there are as many.
 
-    Communities of one document with its title are left out if it is among ``titles``.
+    Those with a written report are first, then those in the language of the question.
     """
-    ids = [item.id for item in find_communities("", store=store, most=_MOST_COMMUNITIES)]
-    themes = [
-        theme
-        for theme in read_themes(store, reports, ids)
-        if not any(theme.report.title.startswith(title) for title in titles)
-    ]
-    themes.sort(key=lambda theme: theme.report.language != language)
-    return theme_lines("", themes, store=store, language=language, count=1)
+    most = max(_MOST_COMMUNITIES, fewest)
+    found = find_communities("", store=store, most=most, fewest=fewest)
+    themes = read_themes(store, reports, [item.id for item in found])
+    return sorted(themes, key=lambda t: (not t.is_written, t.report.language != language))
+
+
+_DETAIL = re.compile(r"\s*（(?P<han>[^（）]*)）$|\s+\((?P<latin>[^()]*)\)$")
+"""What sets a community apart from others of one heading."""
+
+
+def name_themes(titles: Sequence[str]) -> list[str]:
+    """Return a name for each title of a report: without its detail, or the detail if others have
+    the same name; "" if there is none of its own.
+    """
+    bare = [_DETAIL.sub("", show_sentence(title)) for title in titles]
+    known: list[frozenset[str]] = []
+    names = []
+    for title, name in zip(titles, bare, strict=True):
+        detail = _DETAIL.search(show_sentence(title))
+        if bare.count(name) > 1:
+            name = (detail["han"] or detail["latin"]) if detail else ""  # noqa: PLW2901
+        is_own = bool(name) and not repeats(name, known)
+        known += [frozenset(content_terms(name))] if is_own else []
+        names.append(name if is_own else "")
+    return names
+
+
+def list_themes(
+    store: Store,
+    reports: CommunityReports,
+    outline: DocumentOutline,
+    parts: Sequence[OutlinePart],
+    language: str,
+    *,
+    limit: int,
+) -> SummaryText:
+    """List the main themes of all documents or of ``parts``, each with a statement.
+
+    They are those of communities, unless parts are given, then sections. There are as many as are
+    asked for, if so many are found.
+    """
+    wanted = min(limit or USUAL_LIMIT, MOST_LISTED)
+    lines: list[SummaryLine] = []
+    for fewest in () if parts else (wanted, 4 * wanted):
+        if len(lines) < wanted:
+            themes = main_themes(store, reports, language, fewest=fewest)
+            found = theme_lines("", themes, store=store, language=language, count=1)
+            names = name_themes([line.label for line in found])
+            named = (replace(line, label=n) for line, n in zip(found, names, strict=True) if n)
+            lines = [*islice(named, wanted)]
+    known = [frozenset(content_terms(line.label)) for line in lines]
+    quoted = [frozenset(content_terms(piece.text)) for line in lines for piece in line.pieces]
+    documents = parts or outline.documents
+    below = chain.from_iterable(outline.subsections(part) for part in documents)
+    for part in chain(documents if len(documents) > 1 else (), below):
+        if len(lines) == wanted or (lines and not limit):
+            break
+        name = bare_title(part)
+        lead = None if repeats(name, known) else lead_of(store, outline, part, most=1)
+        if lead is not None and not repeats(lead.text, quoted):
+            lines.append(SummaryLine.of(name, [lead], "theme"))
+            known.append(frozenset(content_terms(name)))
+            quoted.append(frozenset(content_terms(lead.text)))
+    head = messages.one_theme_head if len(lines) == 1 else messages.themes_head
+    if len(lines) < limit:
+        head = messages.fewer_themes_head
+    intro = head(language, count=len(lines), limit=limit) if lines else ""
+    return SummaryText(intro, lines, is_numbered=True)
 
 
 def _rank_sources(
@@ -1232,6 +1319,17 @@ def summarize_part(
     return summary if about else _list_titles(store, summary, left, "section", language)
 
 
+def state_views(store: Store, parts: Sequence[OutlinePart]) -> SummaryText:
+    """Quote what parts say that somebody thinks, with a line for each."""
+    lines = []
+    for part in parts[:MOST_DOCUMENTS]:
+        held = (i for p in read_statements(read_chunks(store, part)) for i in p if part.holds(i))
+        views = [item for item in held if states_view(item.text)]
+        chosen = choose_statements(views, count=_LEAD_SENTENCES)
+        lines += [SummaryLine.of(show_title(part), chosen, "document")] if chosen else []
+    return SummaryText("", lines)
+
+
 def _without_repeats(paragraphs: Paragraphs) -> Paragraphs:
     """Return paragraphs without the statements that an earlier one has, which get their places."""
     kept = {item.rank: item for item in tell_once(chain(*paragraphs))}
@@ -1455,7 +1553,7 @@ def summarize(
     inquiry: Inquiry, evidence: Evidence, *, is_general: bool
 ) -> Generator[Progress, None, bool]:
     """Yield the steps to an overview, and return whether there is one."""
-    planning = partial(plan_overview, evidence.query.text, evidence, inquiry, is_general=is_general)
+    planning = partial(plan_overview, inquiry.question, evidence, inquiry, is_general=is_general)
     overview = attempt("The overview", planning, None, inquiry.notes)
     if overview is None:
         return False
@@ -1497,6 +1595,8 @@ def plan_overview(
     outline = read_outline(inquiry.store) if is_read else None
     parts = find_parts(outline, scope.named) if outline and scope.named else []
     parts = parts or find_numbered(found, scope.named)
+    if inquiry.part is not None and scope.kind in _OF_A_SECTION:
+        parts = parts or [inquiry.part]
     if outline is not None and scope.kind is ScopeKind.LISTING:
         listing = find_listed(outline, scope.subject, parts) if parts or not scope.named else None
         plan = OverviewPlan(question, scope, found, parts, listing=listing)
@@ -1551,7 +1651,7 @@ def answer_overview(overview: OverviewPlan, inquiry: Inquiry) -> tuple[Answer, E
         return _answer_topic(overview, store, inquiry.settings)
     language = overview.language
     summary = _summarize(overview, store, inquiry.reports)
-    written = write_lines(summary, language)
+    written = write_lines(summary, language, is_numbered=summary.is_numbered)
     answered = bool(written.sources) or overview.scope.kind in _SURE
     hits: dict[str, Hit] = {}  # in the order of their first citation
     for place, item in enumerate((*written.sources, *summary.rest)):
@@ -1581,14 +1681,28 @@ def _summarize(overview: OverviewPlan, store: Store, reports: CommunityReports) 
         return count_mentions(store, scope.subject, language)
     if overview.listing is not None:
         return list_parts(store, overview.listing, language)
-    outline = read_outline(store)
+    return _summarize_text(overview, store, reports)
+
+
+def _summarize_text(overview: OverviewPlan, store: Store, reports: CommunityReports) -> SummaryText:
+    """Summarise the parts that a question names, or else all documents, or list their themes."""
+    scope, language, outline = overview.scope, overview.language, read_outline(store)
     if len(overview.parts) > 1:
         return summarize_parts(store, outline, overview.parts, language)
+    views = state_views(store, overview.parts or outline.documents) if scope.of_views else None
+    if views is not None and views.lines:
+        return views
+    themes = [] if overview.parts else main_themes(store, reports, language)
+    if (scope.of_themes and not overview.parts) or any(theme.is_written for theme in themes):
+        return list_themes(store, reports, outline, (), language, limit=scope.limit)
+    if overview.parts and scope.limit and outline.subsections(overview.parts[0]):
+        return list_themes(store, reports, outline, overview.parts, language, limit=scope.limit)
     if overview.parts:
         return summarize_part(store, outline, overview.parts[0], language)
     titles = {part.title for part in outline.documents if part.title}
-    themes = main_themes(store, reports, language, titles)
-    return summarize_whole(store, outline, themes, language)
+    others = [t for t in themes if not any(t.report.title.startswith(title) for title in titles)]
+    lines = theme_lines("", others, store=store, language=language, count=1)
+    return summarize_whole(store, outline, lines, language)
 
 
 def _answer_topic(

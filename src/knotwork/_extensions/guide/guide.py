@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import cache
+from itertools import islice
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
@@ -32,8 +33,9 @@ from knotwork._indexing.communities.index_reports import find_topics
 from knotwork._questions.languages import Words, read_words
 from knotwork._stores.corrections import listed_entries
 from knotwork._synthesis import messages
+from knotwork._synthesis.ask_request import OutlinePart
 from knotwork._synthesis.extractive_answers import cite_sentences
-from knotwork._synthesis.overviews import DocumentOutline, OutlinePart, lead_of
+from knotwork._synthesis.overviews import DocumentOutline, lead_of, name_themes
 from knotwork._text.dates import DAY, MONTH_OF_YEAR, read_day_range
 from knotwork._text.languages import detect_language
 from knotwork._text.plain_text import show_sentence, split_number
@@ -203,25 +205,17 @@ def _read_sample(store: Store, entries: Sequence[LedgerEntry]) -> Mapping[str, S
     }
 
 
-_DETAIL = re.compile(r"\s*（.*）$|\s+\(.*\)$")
-"""What sets a community apart from others of one heading."""
-
-
 def _main_topics(store: Store) -> Iterator[GuideTopic]:
     """Yield the largest communities with a name of their own."""
     if store.capabilities.communities is None or not store.capabilities.communities.levels():
         return
-    known: list[frozenset[str]] = []
-    for topic in find_topics(store, limit=3 * TOPICS):
-        name = _DETAIL.sub("", show_sentence(topic.report.title))
-        if not names_a_theme(name) or repeats(name, known):
-            continue
-        known.append(frozenset(content_terms(name)))
+    topics = find_topics(store, limit=3 * TOPICS)
+    names = name_themes([topic.report.title for topic in topics])
+    named = (pair for pair in zip(topics, names, strict=True) if names_a_theme(pair[1]))
+    for topic, name in islice(named, TOPICS):
         chunks = store.documents.chunks(topic.community.chunk_ids)
         documents = {chunk.document_id for chunk in chunks.values()}
         yield GuideTopic(name, topic.community.id, len(chunks), len(documents))
-        if len(known) == TOPICS:
-            return
 
 
 def _offer(store: Store, ask: Ask, read: Mapping[str, Sequence[Chunk]]) -> list[OfferedQuestion]:
