@@ -26,7 +26,7 @@ def test_the_surroundings_of_an_entity_are_a_subgraph_and_a_text(kb):
 def test_directions_and_limits_bound_what_is_shown(kb):
     outwards = kb.graph.explore("Oriane Keld", depth=1, direction="out").format()
     assert "Petra Oyelund -has manager" not in outwards
-    assert len(kb.graph.explore("Oriane Keld", depth=3, limit=5).nodes) <= 5
+    assert len(kb.graph.explore("Oriane Keld", depth=3, limit=5).edges) <= 5
 
 
 def test_an_unknown_name_is_refused_with_a_near_one(kb):

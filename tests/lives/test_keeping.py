@@ -114,8 +114,7 @@ def test_a_wiki_has_a_linked_page_for_each_document_and_entity(kb, tmp_path):
     assert "index.md" in pages
     assert "documents/Travel policy.md" in pages
     assert "[[documents/" in (tmp_path / "wiki" / "index.md").read_text("utf-8")
-    keld = next(p for p in pages if p.endswith("Oriane Keld.md"))
-    assert "Tarnby" in (tmp_path / "wiki" / keld).read_text("utf-8")
+    assert "Tarnby" in (tmp_path / "wiki" / "entities" / "Oriane Keld.md").read_text("utf-8")
     (tmp_path / "wiki" / "mine.md").write_text("My own page.")
     few = kb.export_wiki(tmp_path / "wiki", filters="language = zh")
     assert few.documents == 7

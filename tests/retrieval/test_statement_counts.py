@@ -32,8 +32,8 @@ CEILINGS = {
 USUAL = 35
 """The ceiling of every other retriever."""
 
-ANSWER = 8
-"""Statements that an answer without a model may add to those of its search."""
+ANSWER = 14
+"""Statements that an answer without a model may add to those of its search, six for aliases."""
 A_DOCUMENT = 12
 WITHOUT_A_COUNT = {"text_to_cypher", "text_to_sql"}
 """What these send depends on what a model writes."""

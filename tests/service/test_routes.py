@@ -436,7 +436,7 @@ def test_every_response_keeps_browsers_careful_and_is_not_kept(place):
 
 
 def test_a_thing_that_is_called_just_so_is_found_first(client):
-    for name in ("The Kestrel probe", "the kestrel probe ", "Kestrel", "苍鹭浮标"):
+    for name in ("The Kestrel probe", "the kestrel probe ", "Kestrel", "海雾观测计划"):
         found = client.get(f"{OPEN}/entities", params={"name": name}).json()["data"]["entities"]
         assert found[0]["name"].lower() == name.strip().lower()
         assert len({thing["id"] for thing in found}) == len(found)

@@ -41,7 +41,6 @@ from knotwork._indexing.embedding import (
     stamp_embedder,
     stored_embedder,
 )
-from knotwork._indexing.resolution.resolver import RULES_META
 from knotwork._indexing.splitters import Splitter
 from knotwork._indexing.stages import open_engine, plain_fingerprints
 from knotwork._inference.embedder import Embedder, PassageVectors, without_prefixes
@@ -50,6 +49,7 @@ from knotwork._run import Progress, Steps
 from knotwork._stores.base import Store, require_vector_replacement
 from knotwork._stores.capabilities import CommunityStore
 from knotwork._stores.indexes import VECTOR_INDEXES, staged_name
+from knotwork._stores.resolutions import RULES_META
 from knotwork._transform.extractor import Extractor
 from knotwork.errors import ConfigError, IndexingError, MissingExtra, StoreBusy
 from knotwork.records import EXTRACTIVE_SOURCE, GRAPH_URI, Chunk
