@@ -7,6 +7,8 @@ from tests.browser.watching import DESK, PHONE
 @pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])
 @pytest.mark.parametrize("colours", ["light", "dark"])
 def test_every_component_is_shown_and_can_be_used(visitor, colours, size):
+    if colours == "dark":
+        visitor.require_chromium("a system with dark colours")
     visit = visitor.visit(size=size, colours=colours)
     page = visit.page
     page.goto(f"{visitor.address}/ui/?components=1")
