@@ -442,6 +442,13 @@ def test_a_thing_that_is_called_just_so_is_found_first(client):
         assert len({thing["id"] for thing in found}) == len(found)
 
 
+def test_a_thing_is_found_first_by_another_of_its_names(client):
+    (thing,) = client.get(f"{OPEN}/names", params={"about": "苍鹭浮标"}).json()["data"]["things"]
+    found = client.get(f"{OPEN}/entities", params={"name": "苍鹭浮标"}).json()["data"]["entities"]
+    assert found[0]["name"] in thing["names"]
+    assert "苍鹭浮标" in thing["names"]
+
+
 def test_counts_are_by_route_and_name_no_workspace(place):
     with open_client(place) as client:
         client.post(f"{OPEN}/ask", json={"question": QUESTION})
