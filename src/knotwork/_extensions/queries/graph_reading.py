@@ -58,8 +58,8 @@ _NOT = re.compile(
 )
 _TOGETHER = re.compile(r"\b(?:work|collaborat)\w* with\b|合作过?", re.IGNORECASE)
 _SAME = re.compile(r"\bsame\b|同一?(?=[个所家座条名种])|相同|同样|一样", re.IGNORECASE)
-_THAN = re.compile(r"\s*(?:than|as)\s+(?:the\s+)?|比", re.IGNORECASE)
-_MORE = re.compile(r"\b(?:more|less|higher|lower|fewer)\b(?=\s+than\b)", re.IGNORECASE)
+THAN = re.compile(r"\s*(?:than|as)\s+(?:the\s+)?|比", re.IGNORECASE)
+MORE_THAN = re.compile(r"\b(?:more|less|higher|lower|fewer)\b(?=\s+than\b)", re.IGNORECASE)
 _LONGEST_OPERATION = 12
 _EXTREME_FORMS = {
     "price": "most expensive",
@@ -376,9 +376,9 @@ class GraphReading:
         if self._extreme:
             found += [self._extreme.span, *self._wording.limited]
         if self._than:
-            found += [self._than.span, *(Span(*m.span()) for m in _THAN.finditer(text))]
+            found += [self._than.span, *(Span(*m.span()) for m in THAN.finditer(text))]
         is_plain = bool(self.names) and not (self._than or self._comparisons)
-        more = [Span(*match.span()) for match in _MORE.finditer(text)] if is_plain else []
+        more = [Span(*match.span()) for match in MORE_THAN.finditer(text)] if is_plain else []
         self._asks_more = bool(more)  # "earns more than Ann"
         self._asks_same = same is not None and len(self.names) == 1
         return [*found, *more, *([Span(*same.span())] if same and self._asks_same else [])]

@@ -28,7 +28,7 @@ from knotwork._extensions.queries.graph_plans import (
     check_ending,
     count_ending,
 )
-from knotwork._extensions.queries.graph_reading import GraphReading
+from knotwork._extensions.queries.graph_reading import MORE_THAN, THAN, GraphReading
 from knotwork._extensions.queries.graph_words import (
     ANY,
     GraphLink,
@@ -89,8 +89,6 @@ _OTHER = re.compile(
 _BOTH = re.compile(r"既.*又|\bboth\b.*\band\b", re.IGNORECASE)
 _AND = re.compile(r"\s*(?:in\s+)?(?:and|并且?|且|和|又)\s*(?:also\s+)?(?:了)?\s*", re.IGNORECASE)
 _MUTUAL = re.compile(r"\bco-(?=[a-z])", re.IGNORECASE)
-_THAN = re.compile(r"\s*(?:than|as)\s+(?:the\s+)?|比", re.IGNORECASE)
-_MORE = re.compile(r"\b(?:more|less|higher|lower|fewer)\b(?=\s+than\b)", re.IGNORECASE)
 _FEWER = frozenset({"less", "lower", "fewer"})
 _EVENT_WORDS = frozenset(
     ["event", "events", "happened", "happen", "do", "done", "did", "事件", "发生", "做", "事", "有"]
@@ -656,7 +654,7 @@ class GraphQuestion(GraphReading):
 
     def _beyond(self) -> Iterator[GraphPlan]:
         """Yield plans for nodes that are further on a scale than a named one, or not."""
-        names, more = self.names, _MORE.search(self._text)
+        names, more = self.names, MORE_THAN.search(self._text)
         if self._negation or self._comparisons or not names:
             return
         others = list(self._items)
@@ -676,7 +674,7 @@ class GraphQuestion(GraphReading):
             sign = ">" if measure.upper else "<"
             if len(names) == 2 and self._yes_no and not others:
                 yield self._test_order(kind, shape, sign)
-            elif len(names) == 1 and not self._yes_no and _THAN.search(self._text):
+            elif len(names) == 1 and not self._yes_no and THAN.search(self._text):
                 yield from self._write_beyond(names[0], kind, others, (shape, sign))
 
     # Statements
