@@ -191,3 +191,10 @@ def test_many_rows_of_one_statement_count_once(base):
         base.store.ledger.put(entries)
     assert len(entries) > 10
     assert len([sql for sql in sent if "ledger" in sql]) == 1
+
+
+def test_a_statement_reads_the_chunks_of_a_relation_only_if_it_asks_for_them(base):
+    statement = "MATCH ()-[r:RELATES|CO_OCCURS]->() RETURN r.relation, r.weight"
+    with count_statements(base.store) as sent:
+        rows = base.graph.cypher(statement).rows
+    assert len(rows) > 50 > len(sent)

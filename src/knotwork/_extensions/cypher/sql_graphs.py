@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache, partial
 from itertools import accumulate, chain, islice, repeat
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from knotwork._extensions.cypher.language import Limits, PropertyGraph, run_statement
 from knotwork._extensions.cypher.store_graphs import (
     GraphCache,
+    LazyProperties,
     edge_id,
     edge_properties,
     node_properties,
@@ -312,35 +313,21 @@ def _question_properties(_: SqlDatabase, key: int, row: Row) -> Mapping[str, Pro
     return node_properties(question_node(int_to_id(chunk), ordinal, unpack_line(text)))
 
 
-class _ChunkProperties(Mapping[str, Any]):
-    """The properties of a chunk; each access to the text reads it from the file."""
+def _chunk_properties(database: SqlDatabase, key: int, row: Row) -> Mapping[str, PropertyValue]:
+    plain = node_properties(chunk_of_row(int_to_id(key), *(*row, "")))
+    del plain["text"]
 
-    __slots__ = ("_database", "_key", "_plain")
+    def read_text() -> str:
+        found = database.row(CypherStatements.chunk_text, (key,))
+        if found is None:
+            raise KeyError("text")
+        return str(found[0])
 
-    def __init__(self, database: SqlDatabase, key: int, row: Row) -> None:
-        self._database = database
-        self._key = key
-        self._plain = node_properties(chunk_of_row(int_to_id(key), *(*row, "")))
-        del self._plain["text"]
-
-    def __getitem__(self, name: str) -> PropertyValue:
-        if name != "text":
-            return self._plain[name]
-        row = self._database.row(CypherStatements.chunk_text, (self._key,))
-        if row is None:
-            raise KeyError(name)
-        return row[0]
-
-    def __iter__(self) -> Iterator[str]:
-        yield from self._plain
-        yield "text"
-
-    def __len__(self) -> int:
-        return len(self._plain) + 1
+    return LazyProperties(plain, "text", read_text)
 
 
 _PROPERTIES_OF: dict[str, _PropertiesOf] = {
-    Label.CHUNK: _ChunkProperties,
+    Label.CHUNK: _chunk_properties,
     Label.DOCUMENT: _from_node(document_of_row),
     Label.ENTITY: _from_node(entity_of_row),
     Label.KEYWORD: _from_node(entity_of_row),

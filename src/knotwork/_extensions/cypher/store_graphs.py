@@ -11,7 +11,8 @@ on the first statement.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from knotwork._extensions.cypher.language import Limits, PropertyGraph, run_statement
 from knotwork._stores.base import Store
@@ -32,6 +33,27 @@ from knotwork.records import (
 _MAX_CACHED_GRAPHS = 3
 
 
+class LazyProperties(Mapping[str, Any]):
+    """Properties with one more, whose value is read at each access and never kept."""
+
+    __slots__ = ("_name", "_plain", "_read")
+
+    def __init__(self, plain: Mapping[str, Any], name: str, read: Callable[[], Any]) -> None:
+        self._plain = plain
+        self._name = name
+        self._read = read
+
+    def __getitem__(self, name: str) -> Any:  # noqa: ANN401  a property of any type
+        return self._read() if name == self._name else self._plain[name]
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self._plain
+        yield self._name
+
+    def __len__(self) -> int:
+        return len(self._plain) + 1
+
+
 def node_properties(node: Node) -> dict[str, PropertyValue]:
     """Return the properties of a node of the index graph."""
     return {"id": node.id, "name": node.name, **node.properties}
@@ -39,12 +61,13 @@ def node_properties(node: Node) -> dict[str, PropertyValue]:
 
 def edge_properties(
     type_: str, weight: float, relation: str, chunks: Callable[[], Sequence[str]], *, source: str
-) -> dict[str, PropertyValue]:
+) -> Mapping[str, PropertyValue]:
     """Return the properties of an edge of the index graph; ``source`` is a label."""
     if type_ == QueriedEdgeType.IN_COMMUNITY:
         return {} if source == Label.CHUNK else {"importance": weight}
     if type_ in (EdgeType.RELATES, EdgeType.CO_OCCURS):
-        return {"relation": relation, "weight": weight, "chunks": list(chunks())}
+        stated = {"relation": relation, "weight": weight}
+        return LazyProperties(stated, "chunks", lambda: list(chunks()))
     if type_ in (EdgeType.MENTIONS, EdgeType.ABOUT):
         return {"weight": weight}
     return {}
