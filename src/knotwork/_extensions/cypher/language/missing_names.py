@@ -20,18 +20,15 @@ def report_missing(
     Properties are looked for only if no row was found or a column is null in each row.
     """
     parts = list(walk_parts(query))
-    labels, types = graph.label_names, graph.type_names
-    found = [
-        *_missing("No node has the label", _names(parts, tree.NodePattern, "labels"), labels),
-        *_missing(
-            "No relationship has the type", _names(parts, tree.RelationshipPattern, "types"), types
-        ),
-        *_missing(
-            "Nothing has the label or type",
-            _names(parts, tree.HasLabel, "labels"),
-            {*labels, *types},
-        ),
-    ]
+    labels, types = graph.label_names, graph.type_counts
+    places = (
+        ("No node has the label", tree.NodePattern, "labels", labels),
+        ("No relationship has the type", tree.RelationshipPattern, "types", types),
+        ("Nothing has the label or type", tree.HasLabel, "labels", {*labels, *types}),
+    )
+    found: list[str] = []
+    for text, kind, field, known_names in places:
+        found += _missing(text, _names(parts, kind, field), known_names)
     is_empty = not rows or any(all(v is None for v in column) for column in zip(*rows, strict=True))
     if is_empty and (known := graph.property_names) is not None:
         keys = _property_names(parts)
@@ -43,11 +40,9 @@ def _names(parts: Iterable[object], kind: type, field: str) -> Iterator[str]:
     """Yield the names in the label expressions of the parts of a kind."""
     for part in parts:
         if isinstance(part, kind):
-            yield from (
-                label.name
-                for label in walk_parts(getattr(part, field))
-                if isinstance(label, tree.LabelIs) and label.name != "%"
-            )
+            for label in walk_parts(getattr(part, field)):
+                if isinstance(label, tree.LabelIs) and label.name != "%":
+                    yield label.name
 
 
 def _property_names(parts: Sequence[object]) -> Iterator[str]:

@@ -160,11 +160,6 @@ class PropertyGraph:
         """The labels that a node has."""
         return self._by_label.keys()
 
-    @property
-    def type_names(self) -> Sequence[str]:
-        """The types that a relationship has."""
-        return self._types
-
     @cached_property
     def property_names(self) -> frozenset[str] | None:
         """The properties that a node or relationship has; None in a graph too large to look."""
