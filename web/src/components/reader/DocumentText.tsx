@@ -17,7 +17,7 @@ interface DocumentTextProps {
   at?: number | undefined;
   /** Called with the place that is read, in code points, when it is another one. */
   onRead?: ((place: number) => void) | undefined;
-  /** Plays the recording from so many seconds on, where there is one. */
+  /** Plays the recording from so many seconds on; undefined without a recording. */
   onSeek?: ((seconds: number) => void) | undefined;
   /** The things of the graph to underline; none underlines none. */
   things?: Contents["things"];

@@ -66,7 +66,7 @@ export class Thread {
     return this.runs.value[0]?.question.text ?? "";
   }
 
-  /** Ask at the end, or in the place of a run; `isSent` is false for what a link asks. */
+  /** Ask at the end, or instead of a run; `isSent` is false for what a link asks. */
   ask(question: Question, { isSent = true, instead }: { isSent?: boolean; instead?: Run } = {}) {
     const run = new Run(question, { isPartial: isReading.peek() });
     const runs = this.runs.peek();
@@ -146,7 +146,7 @@ export async function listThreads(workspace: string): Promise<Shapes["ThreadHead
   return (await call("get", "/threads", { workspace })).threads;
 }
 
-/** Return a thread by its id, or null if there is none. Throws ApiError. */
+/** Return a thread by its id, or null. Throws ApiError. */
 export async function openThread(workspace: string, id: string): Promise<Thread | null> {
   const open = [...live].find(
     (thread) => thread.workspace === workspace && thread.id.peek() === id,

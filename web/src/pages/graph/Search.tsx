@@ -9,7 +9,7 @@ import { workspace } from "../../state/location";
 interface SearchProps {
   label: string;
   onChoose: (id: string) => void;
-  /** Gets what was typed, where that is no name but a phrase. */
+  /** Gets what was typed if it is a phrase rather than a name. */
   onPhrase?: (phrase: string) => void;
   /** What is looked for; entities by default. */
   find?: typeof findEntities;
