@@ -652,6 +652,8 @@ class ConversationTurn:
         """The person of the answer that it asks for, or of whom it asks by a role; or ""."""
         persons = [name for name in self.told_names if _may_be_person(name)]
         persons.sort(key=lambda name: name.name not in self.best)
+        if not reading_of(self.question).asks_who:  # an author's page names more than authors
+            persons.sort(key=lambda name: name.type != "PERSON")
         return persons[0].name if persons and self._asks_person() else ""
 
     def _asks_person(self) -> bool:
@@ -1131,7 +1133,8 @@ def _may_be_person(name: SpokenName) -> bool:
     text, words = name.name, _words_of(name.name)
     is_word = text.isascii() and (text.islower() or text.isupper()) and " " not in text
     is_other = is_word or words["organization"].search(text) or words["place"].search(text)
-    return name.type not in _NO_PERSONS and (name.type != "" or not is_other)
+    may_be = name.type not in _NO_PERSONS and (name.type != "" or not is_other)
+    return may_be and not _is_time(text)
 
 
 def _find_item(place: str, turns: Sequence[ConversationTurn]) -> list[str]:
