@@ -9,7 +9,7 @@ another host or write to the console. Pictures are written to the output folder,
 width and theme. Needs the built pages, `playwright` and Chromium.
 
 With `--asks 20`, that many first questions of `benchmarks/threads` are asked about the whole sample
-instead, with the default embedder. Told is the time from Enter until text of the answer is drawn.
+instead, with the default embedder, and the times from Enter to the first text drawn are printed.
 """
 
 from __future__ import annotations
