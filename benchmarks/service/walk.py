@@ -7,12 +7,17 @@ passage of its first citation is opened, and a second question refers to the fir
 page is visited. On each page axe looks for serious findings, and nothing may scroll sideways, ask
 another host or write to the console. Pictures are written to the output folder, for each language,
 width and theme. Needs the built pages, `playwright` and Chromium.
+
+With `--asks 20`, that many first questions of `benchmarks/threads` are asked about the whole sample
+instead, with the default embedder, and the times from Enter to the first text drawn are printed.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import re
+import statistics
 import sys
 import tempfile
 import time
@@ -26,7 +31,7 @@ from playwright.sync_api import Browser, Locator, sync_playwright
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
-from tests.browser.serving import run_server  # noqa: E402  found by the line above
+from tests.browser.serving import fill_sample, run_server  # noqa: E402  found by the line above
 from tests.browser.watching import Visit, Visitor, find_program  # noqa: E402
 
 from knotwork.demo import open_sample  # noqa: E402
@@ -128,6 +133,7 @@ def report(way: Walk) -> None:
 
 def walk_all(browser: Browser, options: argparse.Namespace) -> bool:
     """Walk in each language, width and theme, and return whether all went well."""
+    options.output.mkdir(parents=True, exist_ok=True)
     good = True
     for language, width, colours in product(options.languages, options.widths, options.themes):
         with tempfile.TemporaryDirectory() as folder, run_server(Path(folder)) as address:
@@ -143,23 +149,64 @@ def walk_all(browser: Browser, options: argparse.Namespace) -> bool:
     return good
 
 
+_AWAIT_TEXT = """() => {
+    let begun = 0;
+    addEventListener("keydown", ({ key }) => { if (key === "Enter") begun = performance.now(); },
+        { capture: true });
+    const known = document.querySelectorAll(".turns > li").length;
+    window.firstText = new Promise(done => new MutationObserver((changes, observer) => {
+        if (!document.querySelectorAll(".turns > li")[known]?.querySelector(".answer")?.innerText)
+            return;
+        observer.disconnect();
+        requestAnimationFrame(() => done(performance.now() - begun));
+    }).observe(document.body, { subtree: true, childList: true, characterData: true }));
+}"""
+EMBEDDER = "local:multilingual-e5-small"
+
+
+def time_asks(browser: Browser, count: int) -> None:
+    """Print the milliseconds from Enter to the first text of answers about the sample."""
+    lines = (ROOT / "benchmarks/threads/threads.jsonl").read_text("utf-8").splitlines()
+    threads = [thread for thread in map(json.loads, lines) if thread["set"] == "sample"]
+    asked = [thread["turns"][0]["asks"] for thread in threads][:count]
+    with tempfile.TemporaryDirectory() as folder:
+        fill_sample(Path(folder) / "sample.knot", embedder=EMBEDDER)
+        with run_server(Path(folder), KNOTWORK_EMBEDDING_MODEL=EMBEDDER) as address:
+            visitor, took = Visitor(browser, address), []
+            page = visitor.visit().open("/sample/ask")
+            for number, question in enumerate(asked, 1):
+                page.locator("#question").fill(question)
+                page.evaluate(_AWAIT_TEXT)
+                page.keyboard.press("Enter")
+                took.append(page.evaluate("() => window.firstText"))
+                page.wait_for_function(
+                    "n => document.querySelectorAll('.answer[aria-busy=false]').length === n",
+                    arg=number,
+                )
+            visitor.leave()
+    print(" ".join(f"{ms:.0f}" for ms in took))
+    print(f"{len(took)} asks: first {took[0]:.0f} ms, median {statistics.median(took):.0f} ms")
+
+
 def main() -> None:
     """Walk, and exit with 1 when something was wrong on the way."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--output", type=Path, required=True, help="folder of the pictures")
+    parser.add_argument("--output", type=Path, default=Path("build/walk"), help="for pictures")
+    parser.add_argument("--asks", type=int, help="only time so many questions")
     parser.add_argument("--languages", nargs="+", choices=list(LOCALES), default=list(LOCALES))
     parser.add_argument(
         "--widths", nargs="+", type=int, choices=list(HEIGHTS), default=list(HEIGHTS)
     )
     parser.add_argument("--themes", nargs="+", choices=["light", "dark"], default=["light", "dark"])
     options = parser.parse_args()
-    options.output.mkdir(parents=True, exist_ok=True)
     found = find_program()
     if found is None:
         sys.exit("Chromium is not there: install it.")
     with sync_playwright() as started:
         browser = started.chromium.launch(executable_path=found)
-        good = walk_all(browser, options)
+        if options.asks:
+            time_asks(browser, options.asks)
+        good = bool(options.asks) or walk_all(browser, options)
         browser.close()
     sys.exit(not good)
 

@@ -114,6 +114,19 @@ def test_spaces_do_not_matter_and_long_questions_say_what_they_mean():
         ("Which firms are in Oslo?", "They are Acme Works, Bolt Works.", "Is it old?", "Oslo"),
         ("Who is Ann Lee?", "Ann Lee works with Ben Cole.", "Where does she live?", "Ann Lee"),
         ("Who leads Acme Works?", "Ann Lee and Ben Cole.", "Where does she live?", "Ann Lee"),
+        # "He" is whom the answer names, where a person is asked for or asked about by a role.
+        ("Who is Ann Lee's manager?", "Ben Cole.", "Where was he born?", "Ben Cole"),
+        ("Who's Ann Lee's manager?", "Ann Lee reports to Ben Cole.", "Where is he?", "Ben Cole"),
+        ("Who is Ann Lee married to?", "Ann Lee married Ben Cole.", "Where is he?", "Ben Cole"),
+        ("Whose deputy is Ann Lee?", "She is Ben Cole's deputy.", "Where is he?", "Ben Cole"),
+        ("What is Ann Lee's boss called?", "Ann Lee's boss is Ben Cole.", "Is he in?", "Ben Cole"),
+        ("Where does Ann Lee's son live?", "Ben Cole lives here.", "Is he in?", "Ben Cole"),
+        ("Who is the Bolt captain?", "Ben Cole leads the Bolt.", "Where is he?", "Ben Cole"),
+        ("Who is CEO of Bolt Works?", "Ben Cole is its CEO.", "Where is he?", "Ben Cole"),
+        ("What is Ann Lee's job?", "Ann Lee flies with Ben Cole.", "Where is she?", "Ann Lee"),
+        ("Where does Ann Lee live?", "Ann Lee lives with Ben Cole.", "Who is she?", "Ann Lee"),
+        ("Who was Ann Lee, the pilot?", "Ann Lee met Ben Cole.", "Where is she?", "Ann Lee"),
+        ("Who is Ann Lee's manager?", "Not in the text.", "Where is she?", "Ann Lee"),
     ],
 )
 def test_a_pronoun_refers_to_the_last_answer_or_subject(before, answer, question, expected):
@@ -173,6 +186,29 @@ def test_a_part_of_the_last_question_changes(before, answer, question, expected)
 )
 def test_what_is_pointed_at_fits_the_question(before, answer, question, expected):
     assert ask_after([(before, answer)], question).text.startswith(expected)
+
+
+@pytest.mark.parametrize(
+    ("before", "answer", "question", "expected"),
+    [
+        ("林牧河的经理是谁？", "周文。", "他在哪里出生？", "周文在哪里出生？"),
+        ("林牧河的經理是誰？", "林牧河的經理是周文。", "他在哪裡？", "周文在哪裡？"),
+        ("林牧河的上司是什么人？", "他的上司是周文。", "他在哪里？", "周文在哪里？"),
+        ("林牧河的母亲住在哪里？", "周文住在海边。", "她多大？", "周文多大？"),
+        ("林牧河经理住在哪里？", "他和周文住在海边。", "他多大？", "林牧河多大？"),
+        ("林牧河是谁？", "一位船长，为周文工作。", "他在哪里？", "林牧河在哪里？"),
+        ("林牧河住在哪里？", "林牧河和周文住在海边。", "他多大？", "林牧河多大？"),
+    ],
+)
+def test_a_chinese_pronoun_refers_to_the_person_of_the_last_answer_or_subject(
+    before, answer, question, expected
+):
+    def names(text):
+        known = ((name, text.find(name)) for name in ("林牧河", "周文"))
+        return [SpokenName(name, "PERSON", start) for name, start in known if start >= 0]
+
+    read = read_turns([(before, answer)], names)
+    assert rewrite_follow_up(question, read, names).text == expected
 
 
 def test_a_longer_conversation_is_followed():

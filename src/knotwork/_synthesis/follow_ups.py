@@ -538,7 +538,8 @@ def _things(question: str) -> Iterator[Phrase]:
 
 
 def _is_plural(phrase: Phrase) -> bool:
-    return phrase.head.islower() and phrase.head.endswith("s")
+    head = phrase.head
+    return head.islower() and head.endswith("s") and not head.endswith("ss")
 
 
 def _is_specific(phrase: Phrase) -> bool:
@@ -627,14 +628,11 @@ class ConversationTurn:
     def asked_name(self) -> str:
         """The name in the answer that the question asks for, "" if it asks for none."""
         words, found = _words_of(self.question), self.answer_names
-        if not words["argument"].search(self.question) or self._defines():
-            return ""
         if reading_of(self.question).asks_who:
-            other = self.told_names
-            persons = [name for name in other if _may_be_person(name)]
-            persons.sort(key=lambda name: name.name not in self.best)
-            firms = (name for name in other if name.type == "ORGANIZATION")
-            return next((name.name for name in (*persons, *firms)), "")
+            firms = (name.name for name in self.told_names if name.type == "ORGANIZATION")
+            return self.asked_person or ("" if self._defines() else next(firms, ""))
+        if not words["argument"].search(simplify(self.question)) or self._defines():
+            return ""
         asked = self.asked_noun
         if things := self.asked_things:
             return things[0]
@@ -648,6 +646,27 @@ class ConversationTurn:
             return held
         longest = _SHORT_ANSWER if asked else _FEW_TIMES * len(found[0].name)
         return found[0].name if len(self.answer) <= longest else ""
+
+    @cached_property
+    def asked_person(self) -> str:
+        """The person of the answer that it asks for, or of whom it asks by a role; or ""."""
+        persons = [name for name in self.told_names if _may_be_person(name)]
+        persons.sort(key=lambda name: name.name not in self.best)
+        if not reading_of(self.question).asks_who:  # an author's page names more than authors
+            persons.sort(key=lambda name: name.type != "PERSON")
+        return persons[0].name if persons and self._asks_person() else ""
+
+    def _asks_person(self) -> bool:
+        """Return True for "Who leads it?", "Whose idea was it?", "Where does her boss live?"."""
+        words, simple = _words_of(self.question), simplify(self.question)
+        asked = words["asked"].match(simple)
+        if reading_of(simple).asks_who or (asked and (asked["wh"] or "").lower()[:5] == "whose"):
+            return not self._defines()
+        phrases = (p for p in noun_phrases(simple) if not words["quantity"].search(p.text))
+        first = next(phrases, None)
+        role = words["person"].search(first.text) if first and not _is_plural(first) else None
+        holder = first.text[: role.start()] if first and role else ""
+        return role is not None and not any(holder == name.name for name in self.names)
 
     @cached_property
     def asked_things(self) -> list[str]:
@@ -675,8 +694,8 @@ class ConversationTurn:
     @cached_property
     def persons(self) -> frozenset[str]:
         """The names that must be those of persons."""
-        asked = {self.asked_name, *(name.name for name in self.names if self._defines())}
-        who = asked if reading_of(self.question).asks_who else set[str]()
+        defined = reading_of(self.question).asks_who and self._defines()
+        who = {self.asked_person, *(name.name for name in self.names if defined)}
         may_be = (n for n in (*self.names, *self.answer_names) if _may_be_person(n))
         return frozenset(n.name for n in may_be if n.type == "PERSON" or n.name in who)
 
@@ -713,9 +732,19 @@ class ConversationTurn:
 
     def _defines(self) -> bool:
         """Return True if it asks who or what a name is, so that this stays the subject."""
-        found = _words_of(self.question)["defines"].search(self.question)
-        before = self.question[: found.start()] if found else ""
-        return found is not None and (not before or any(n.name == before for n in self.names))
+        words = _words_of(self.question)
+        if not (found := words["defines"].search(simplify(self.question))):
+            return False
+        before, text = self.question[: found.start()], self.question[found.end() :]
+        if before or not text:
+            return not before or any(name.name == before for name in self.names)
+        phrase = next(iter(noun_phrases(text)), Phrase(text, 0))
+        rest = text[phrase.end :].lower().strip(" ?.!").split()
+        is_role = words["person"].search(phrase.text) is not None
+        asks_person = is_role or reading_of(self.question).asks_who
+        is_no_name = phrase.head.islower() or (is_role and rest[:1] == ["of"])
+        is_of_other = _OWNER.search(phrase.text) or (rest and rest[-1] in _PREPOSITIONS)
+        return not (asks_person and (is_no_name or is_of_other))
 
 
 def read_turn(question: str, answer: str, names: NameReader) -> ConversationTurn:
@@ -758,6 +787,7 @@ _BOLD = re.compile(r"\*\*(.+?)\*\*", re.DOTALL)
 
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n+")
+_OWNER = re.compile(r"['’]s?(?=\s|$)")
 _CLAUSE_END = re.compile(r"[,;]\s|[，；]")
 
 
@@ -861,7 +891,7 @@ def capital_names(text: str) -> list[SpokenName]:
     found: dict[str, SpokenName] = {}
     for match in _CAPITALS.finditer(bare):
         start, words = match.start(), match[0].split()
-        while words and words[0].lower() in _NO_NAMES:
+        while words and _OWNER.split(words[0].lower())[0] in _NO_NAMES:
             start += len(words[0]) + 1
             words = words[1:]
         name = _NAME_END.sub("", " ".join(words))
@@ -1011,7 +1041,7 @@ def _find_persons(turns: Sequence[ConversationTurn]) -> Iterator[str]:
     """Yield the names of persons; those that are known to be persons precede all others."""
     known: list[SpokenName] = []
     for turn in reversed(turns):
-        asks = bool(turn.asked_name)
+        asks = bool(turn.asked_name or turn.asked_person)
         both = (turn.told_names, turn.names) if asks else (turn.names, turn.told_names)
         known += (name for name in chain(*both) if _may_be_person(name))
     yield from (name.name for name in known if name.name in _persons_of(turns))
@@ -1103,7 +1133,8 @@ def _may_be_person(name: SpokenName) -> bool:
     text, words = name.name, _words_of(name.name)
     is_word = text.isascii() and (text.islower() or text.isupper()) and " " not in text
     is_other = is_word or words["organization"].search(text) or words["place"].search(text)
-    return name.type not in _NO_PERSONS and (name.type != "" or not is_other)
+    may_be = name.type not in _NO_PERSONS and (name.type != "" or not is_other)
+    return may_be and not _is_time(text)
 
 
 def _find_item(place: str, turns: Sequence[ConversationTurn]) -> list[str]:

@@ -23,7 +23,7 @@ import unicodedata
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache, partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol
@@ -485,6 +485,11 @@ class ModelParts:
     passage_prompt: str = ""
 
 
+_KEPT_STATES = 64
+"""Sequences whose states are kept: 384 KB for 250 tokens of 384 values. Questions about the same
+documents read the same passages."""
+
+
 class TransformerEncoder:
     """A loaded encoder. Thread-safe; each forward pass runs in the calling thread.
 
@@ -501,6 +506,7 @@ class TransformerEncoder:
         self.question_prompt = parts.question_prompt
         self.passage_prompt = parts.passage_prompt
         self._sessions = [_open_graph(name, parts.weights) for name in parts.graphs]
+        self._states = lru_cache(_KEPT_STATES)(partial(self._forward, graphs=1))
 
     def tokenise(self, texts: Sequence[str]) -> list[Tokens]:
         """Return the tokens of texts of any length."""
@@ -515,8 +521,11 @@ class TransformerEncoder:
         return np.stack([self._forward(sequence).mean(axis=0) for sequence in sequences])
 
     def encode_states(self, sequence: Sequence[int]) -> FloatMatrix:
-        """Return the output of the first graph for a sequence, of shape (its length, dimension)."""
-        return self._forward(sequence, graphs=1)
+        """Return the output of the first graph for a sequence, of shape (its length, dimension).
+
+        It is kept for later calls: do not change it.
+        """
+        return self._states(tuple(sequence))
 
     def _forward(self, sequence: Sequence[int], *, graphs: int | None = None) -> FloatMatrix:
         rows = self._parts.words[np.asarray(sequence, dtype=np.int64)]
