@@ -36,7 +36,7 @@ from knotwork._transform.rules.lexicon import (
     looks_technical,
     name_type,
 )
-from knotwork._transform.rules.sentence_relations import is_predicate
+from knotwork._transform.rules.english_clauses import is_predicate
 from knotwork.records import BlockKind, Chunk, Document, Span
 
 _NAME_WORDS = re.compile(r"[^\W_][\w.'’-]*")

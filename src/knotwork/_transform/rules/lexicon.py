@@ -198,8 +198,10 @@ class Occurrence(NamedTuple):
 _NAME_WORD = re.compile(r"[\w.'’-]+")
 _WORD_BEFORE = re.compile(r"([\w.]+),?\s+[\"“«'‘]?(?:the\s+|The\s+)?$")
 _BORN = re.compile(
-    r"\s*[(（][^()（）]{0,60}(?:born|died|\d{4}\s*[–—-]\s*(?:\w+\s+)?(?:\w+\s+)?\d{4})"
+    r"\s*[(（][^()（）]{0,60}(?:born|died|(?P<from>\d{4})\s*[–—-]\s*(?:\w+\s+){0,2}(?P<to>\d{4}))"
 )
+_SHORTEST_LIFE = 15
+"""Years; a shorter span is a career, an office or a series."""
 _TITLE_SUFFIX = re.compile(r"\(([^()]*)\)\s*$")
 _INITIALS = re.compile(r"(?:[A-Z]\.\s?){1,3}[A-Z][\w'’-]+")
 
@@ -241,7 +243,8 @@ def _person_type(words: list[str]) -> str:
 
 def context_type(text: str, start: int, end: int) -> str:
     """Return the type that follows from the words around ``text[start:end]``, or ``""``."""
-    if _BORN.match(text, end):
+    life = _BORN.match(text, end)
+    if life and (not life["from"] or int(life["to"]) - int(life["from"]) >= _SHORTEST_LIFE):
         return "PERSON"
     before = text[max(0, start - 40) : start]
     match = _WORD_BEFORE.search(before)

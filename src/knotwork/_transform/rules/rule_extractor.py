@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 
 from knotwork._cancellation import checked
@@ -156,8 +156,7 @@ class _ChunkReading:
             kept.sort(key=lambda form: (-about[form], -counts.get(form, 0), form))
             del kept[self.settings.entities_per_chunk :]
         mentions = tuple(self._mention(form, topics.get(form), about[form]) for form in kept)
-        subject = max(topics.values(), key=lambda t: t.about).form if topics else ""
-        relations = tuple(self._relations(set(kept), subject))
+        relations = tuple(self._relations(set(kept), self._subject(topics, kept)))
         descriptions = tuple(
             Description(self.chunk.id, form, text)
             for form, text in self.defined.items()
@@ -252,11 +251,26 @@ class _ChunkReading:
             kind = KEYWORD
         return Mention(self.chunk.id, form, " ".join(name.split()), kind, spans, round(about, 4))
 
+    def _subject(self, topics: Mapping[str, WeightedTopic], kept: Iterable[str]) -> str:
+        """Return the entity that a pronoun means: the topic, or the full name of a short title."""
+        if not topics or not (self.reading.title or self.reading.defines_subject):
+            return ""
+        topic = max(topics.values(), key=lambda t: t.about).form
+        shown = self.reading.entities
+        if topic in shown:
+            return topic
+        first, *_, last = f"{topic} {topic}".split()
+        return next((f for f in kept if f in shown and {first, last} <= set(f.split())), "")
+
     def _relations(self, kept: set[str], subject: str) -> list[Relation]:
         weights: Counter[SentenceRelation] = Counter()
         spans: dict[SentenceRelation, Span] = {}
         shown = kept & self.reading.entities
-        subject = subject if subject in shown else ""
+        topic = (
+            Occurrence(0, 0, subject, self.reading.types.get(subject, ""))
+            if subject in shown
+            else None
+        )
         for sentence, names in self.sentences:
             mains = [
                 n._replace(type=self.reading.types.get(n.form, n.type))
@@ -264,12 +278,8 @@ class _ChunkReading:
                 if not n.part and n.form in shown
             ]
             columns = self.reading.columns.get(Span(sentence.start, sentence.end), "")
-            if isinstance(sentence, HanSentence):
-                links = han_links(sentence, mains, columns=columns, settings=self.settings)
-            else:
-                links = sentence_links(
-                    sentence, mains, subject=subject, columns=columns, settings=self.settings
-                )
+            read = han_links if isinstance(sentence, HanSentence) else sentence_links
+            links = read(sentence, mains, subject=topic, columns=columns, settings=self.settings)
             for item in links:
                 weights[item] += 1
                 spans.setdefault(item, Span(sentence.start, sentence.end))
