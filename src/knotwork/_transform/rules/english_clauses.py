@@ -2,7 +2,7 @@
 
 N name, D date, B be, H have, M modal, V verb, C verb of making, G "starring", p preposition,
 i preposition of place, o "of", d article, ' possessive, f noun of a relation (founder, wife), k noun of a place (village),
-1 "one", w other word, x other name, # number, c and, r adverb, R who or which, | other conjunction,
+1 "one", g other -ing word, A as, a particle (up, out), s technical noun, Z born or died, w other word, x other name, # number, c and, r adverb, R who or which, | other conjunction,
 ! not, - dash; other signs stand for themselves.
 """
 
@@ -42,6 +42,7 @@ _SORTS = word_set("en", "technical_nouns")
 _MAKING = word_set("en", "verbs_of_making")
 _SAYING = word_set("en", "verbs_of_saying")
 _DATED = frozenset({"in", "on", "since", "from", "until", "born", "died"})
+_THE = (["the"], ["this"])
 _PRONOUNS = {"he": True, "she": True, "it": False}
 _OWNERS = {"his": True, "her": True, "its": False}
 
@@ -52,8 +53,8 @@ _SORT = rf"d?(?:{_W}{{1,3}}|{_W}(?:,{_W}{{1,2}})*c{_W}{{1,2}})?"
 """Words before a name that say what it is: "the composer", "songwriter and producer"."""
 _PP = rf"(?P<p>[pioA])(?:d?[wN]?ko)?{_SORT}{_O}"
 _AUX = "(?:Hr*B|B|H)?r*"
-_NOUN = f"d[ND#x']*(?P<n>{_W}{{0,3}}[wfks])"
-_ANY = "[wfksVCZGx1#ND'o-]{1,12}?"
+_NOUN = f"d[ND#x']*(?P<n>[wfksVCZGx1g]{{0,3}}[wfks])"
+_ANY = "[wfksVCZGx1#ND'og-]{1,12}?"
 _OF = f"(?:Br*d{_ANY},?R)?"
 _V = "(?P<v>[VCZ]a?)"
 _REST = f"(?:{_AUX}[VCB])?[wfksx1#NDdopi'ra]{{0,16}}?"
@@ -106,9 +107,14 @@ ENGLISH = Grammar(
 
 
 def english_units(
-    sentence: EnglishSentence, names: Sequence[Occurrence], subject: Occurrence | None
+    sentence: EnglishSentence,
+    names: Sequence[Occurrence],
+    subject: Occurrence | None,
+    kinds: Collection[str] = (),
 ) -> list[Unit]:
-    """Return the letters of a sentence; a pronoun that opens it, and its "his", name ``subject``."""
+    """Return the letters of a sentence. A pronoun that opens it, and its "his", name ``subject``;
+    so does "the" with one of ``kinds``, the nouns that say what it is.
+    """
     units: list[Unit] = []
     tokens, left = sentence.tokens, list(reversed(names))
     was_named = False
@@ -136,6 +142,10 @@ def english_units(
             if token.lower in _OWNERS and _may_be(subject, is_person=_OWNERS[token.lower]):
                 units.append(Unit("N", "", subject.form, subject.type))
                 tag = "'"
+            if words in kinds and [unit.words for unit in units] in _THE and tag in "wfks":
+                units[:] = [Unit("N", "", subject.form, subject.type)]
+                was_named = True
+                continue
         if tag in "VC" and units and units[-1].tag in "Hr" and "H" in {u.tag for u in units[-3:]}:
             words = _verbs().past_of.get(words, words)  # "has run" becomes "ran"
         if tag:
@@ -153,7 +163,7 @@ def _opens_by_verb(sentence: EnglishSentence, names: Sequence[Occurrence]) -> bo
 def _with_subject_first(units: list[Unit]) -> list[Unit]:
     """Move the subject of "Born in Vienna, Anna Smith …" before the participle."""
     units[0] = Unit("V", units[0].words)
-    found = re.match(rf"[^;|RBH]*?,d?[wfksx]{{0,3}}(?=N)", "".join(unit.tag for unit in units))
+    found = re.match(rf"[^;|RBH,]*,d?[wfksx]{{0,3}}(?=N)", "".join(unit.tag for unit in units))
     if found is None:
         return units
     comma, name = Unit(",", ","), units[found.end()]
@@ -209,6 +219,8 @@ def _read_word(token: Token) -> tuple[str, str]:
     if not letter:
         if word.endswith("ed") and len(word) > 4:
             letter = "V"
+        elif word.endswith("ing") and len(word) > 5 and word not in _NOT_ADVERBS:
+            letter = "g"
         elif word.endswith("ly"):
             letter = "r"
         elif word.endswith("s") and word[:-1] in _RELATION_NOUNS:

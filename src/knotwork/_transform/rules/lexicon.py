@@ -40,6 +40,7 @@ ORGANIZATION_HEADS = word_set("en", "organization_heads")
 PLACE_ENDS = word_set("en", "place_ends")
 PLACE_HEADS = word_set("en", "place_heads")
 WORK_NOUNS = word_set("en", "work_nouns")
+EVENT_ENDS = word_set("en", "event_ends")
 
 PRONOUNS = word_set("en", "pronouns")
 
@@ -214,14 +215,21 @@ def name_type(name: str, form: str) -> str:
     if words and words[0] in {"the", "a", "an"}:
         words = words[1:]
     if len(words) < 2:
-        return ""
+        return "NATIONALITY" if form in _nationalities() else ""
     if "of" in words[1:]:
         head = words[words.index("of", 1) - 1]
         return _type_of_end(head, ORGANIZATION_HEADS, PLACE_HEADS) or _person_type(words)
+    if words[-1] in EVENT_ENDS:
+        return "EVENT"
     kind = _type_of_end(words[-1], ORGANIZATION_ENDS, PLACE_ENDS)
     if not kind and words[0] in PLACE_HEADS and len(words) == 2:
         kind = "PLACE"
     return kind or _person_type(words) or ("PERSON" if _INITIALS.fullmatch(name) else "")
+
+
+@cache
+def _nationalities() -> frozenset[str]:
+    return word_set("en", "nationalities")
 
 
 def _type_of_end(word: str, organizations: frozenset[str], places: frozenset[str]) -> str:
@@ -239,6 +247,42 @@ def _person_type(words: list[str]) -> str:
     if plain[-1] in common_words() or not plain[-1].rstrip(".").replace("-", "").isalpha():
         return ""
     return "" if {"and", "the", "in", "for", "at"} & set(words) else "PERSON"
+
+
+_DEFINED = re.compile(
+    r"(?:[\"”’']|\s?\([^()]{0,200}\))*,?\s(?:is|was|are|were) (?:also )?(?:an?|the|one of the)\s"
+    r"(?P<phrase>[\w'’/–-]+(?:[ -]+[\w'’/–-]+){0,7})|,\s(?:an?|the)\s(?P<apposed>[\w'’-]+(?: [\w'’-]+){0,4})"
+)
+_NOUN_ENDS = re.compile(
+    r"\s(?:of|in|on|at|for|from|by|to|with|about|and|or|which|who|that|as|where|created|located|based"
+    r"|directed|founded|published|known|written|produced|developed|set|used|built|born)\b.*"
+)
+
+
+def defining_noun(text: str, end: int) -> str:
+    """Return the noun of "is a river in", "was an American actor" behind a name; or ""."""
+    match = _DEFINED.match(text, end)
+    if match is None:
+        return ""
+    phrase = _NOUN_ENDS.sub("", match["phrase"] or match["apposed"])
+    noun = phrase.rpartition(" ")[2].rpartition("-")[2].lower()
+    return noun if match["phrase"] or type_of_noun(noun) else ""
+
+
+def type_of_noun(noun: str) -> str:
+    """Return the type of what a noun names: PERSON of "actor"; or ""."""
+    return _types_of_nouns().get(noun, "")
+
+
+@cache
+def _types_of_nouns() -> dict[str, str]:
+    types = dict.fromkeys(PLACE_ENDS | PLACE_HEADS | word_set("en", "place_kinds"), "PLACE")
+    types.update(dict.fromkeys(ORGANIZATION_ENDS | word_set("en", "organization_kinds"), "ORGANIZATION"))
+    types.update(dict.fromkeys(EVENT_ENDS, "EVENT"))
+    types.update(dict.fromkeys(word_set("en", "product_kinds"), "PRODUCT"))
+    types.update(dict.fromkeys(WORK_NOUNS | word_set("en", "work_kinds"), "WORK"))
+    types.update(dict.fromkeys(PERSON_NOUNS | word_set("en", "person_kinds"), "PERSON"))
+    return types
 
 
 def context_type(text: str, start: int, end: int) -> str:

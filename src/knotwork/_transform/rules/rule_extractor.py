@@ -62,11 +62,13 @@ from knotwork._transform.rules.lexicon import (
     Occurrence,
     common_words,
     context_type,
+    defining_noun,
     is_command,
     name_type,
     noun_type,
     read_definitions,
     title_type,
+    type_of_noun,
 )
 from knotwork._transform.rules.rule_settings import RuleSettings
 from knotwork._transform.rules.sentence_relations import (
@@ -271,6 +273,7 @@ class _ChunkReading:
             if subject in shown
             else None
         )
+        kinds = {*self.reading.kinds.get(subject, ()), subject.rpartition(" ")[2]}
         for sentence, names in self.sentences:
             mains = [
                 n._replace(type=self.reading.types.get(n.form, n.type))
@@ -279,7 +282,14 @@ class _ChunkReading:
             ]
             columns = self.reading.columns.get(Span(sentence.start, sentence.end), "")
             read = han_links if isinstance(sentence, HanSentence) else sentence_links
-            links = read(sentence, mains, subject=topic, columns=columns, settings=self.settings)
+            links = read(
+                sentence,
+                mains,
+                subject=topic,
+                kinds=kinds,
+                columns=columns,
+                settings=self.settings,
+            )
             for item in links:
                 weights[item] += 1
                 spans.setdefault(item, Span(sentence.start, sentence.end))
@@ -373,6 +383,8 @@ class DocumentReading:
         """Normal forms of the names that are entities; the others are keywords."""
         with phase(0.4, 0.9):
             self.names = self._find_names()
+        self.kinds: dict[str, set[str]] = {}
+        """The nouns that say what a name is: "film" of "Jaws is a film"."""
         self.types = self._find_types(document)
         self._name_defined()
         self.aliases, self.surnames = self._find_aliases()
@@ -463,7 +475,13 @@ class DocumentReading:
                     known = types[name.form] = name.type or name_type(surface, name.form)
                 elif not known and name.type:
                     known = types[name.form] = name.type
-                if known in {"", IDENTIFIER} and not name.part:
+                if name.part:
+                    continue
+                if said := defining_noun(text, name.end):
+                    self.kinds.setdefault(name.form, set()).add(said)
+                    if not known:
+                        known = types[name.form] = type_of_noun(said)
+                if known in {"", IDENTIFIER}:
                     place = (text, name.start, name.end)
                     if known == IDENTIFIER:
                         kind = noun_type(*place)
@@ -520,6 +538,11 @@ class DocumentReading:
                     stated.setdefault(*alias)
                     if looks_like_acronym(self.surface(alias.short)):
                         self.entities.update(alias)
+        for short, full in stated.items():
+            known = self.types.get(full) or self.types.get(short)
+            for form in (short, full):
+                if known and not self.types.get(form):
+                    self.types[form] = known
         for short, entry in self.dictionary.full_names.items():
             stated.setdefault(short, normal_form(entry.term))
         forms = [n.form for names in self.names.values() for n in names]

@@ -8,7 +8,7 @@ precision over recall. Rows have the form that loaders write: "name: Ada Stone; 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -26,6 +26,7 @@ def sentence_links(
     names: Sequence[Occurrence],
     *,
     subject: Occurrence | None,
+    kinds: Collection[str] = (),
     columns: str = "",
     settings: RuleSettings,
 ) -> list[SentenceRelation]:
@@ -39,7 +40,7 @@ def sentence_links(
     if links := _row_links(sentence.text, ordered, columns):
         return _with_pairs(links, ordered, settings)
     if not sentence.headline:
-        links.extend(read_clauses(ENGLISH, english_units(sentence, ordered, subject)))
+        links.extend(read_clauses(ENGLISH, english_units(sentence, ordered, subject, kinds)))
     return _with_pairs(links, ordered, settings)
 
 
@@ -48,6 +49,7 @@ def han_links(
     names: Sequence[Occurrence],
     *,
     subject: Occurrence | None,
+    kinds: Collection[str] = (),  # noqa: ARG001  said by a noun in English only
     columns: str = "",
     settings: RuleSettings,
 ) -> list[SentenceRelation]:
