@@ -284,7 +284,7 @@ def _place(run: Sequence[HanWord], position: int) -> int | None:
     return last if run[last].end - run[position].start >= 2 else None
 
 
-_KIND_OF = {_organization: "ORGANIZATION", _branch: "", _place: "PLACE"}
+_KIND_OF = {_organization: "ORGANIZATION", _branch: "ORGANIZATION", _place: "PLACE"}
 
 
 def _single(word: HanWord, following: HanWord | None) -> Occurrence | None:

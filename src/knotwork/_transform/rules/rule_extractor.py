@@ -73,6 +73,7 @@ from knotwork._transform.rules.lexicon import (
 from knotwork._transform.rules.rule_settings import RuleSettings
 from knotwork._transform.rules.sentence_relations import (
     SentenceRelation,
+    types_by_relation,
     co_occurrence,
     han_links,
     sentence_links,
@@ -119,13 +120,13 @@ class RuleExtractor:
             reading = DocumentReading(
                 document, leaves, dictionary=self.dictionary, settings=self.settings
             )
-        extractions: list[Extraction] = []
-        before: Chunk | None = None
+        before = [None, *leaves]
         with phase(0.7, 1.0):
-            for chunk in checked(reported(leaves)):
-                extractions.append(_ChunkReading(reading, chunk, before).extraction())
-                before = chunk
-        return extractions
+            read = [
+                _ChunkReading(reading, chunk, before[number])
+                for number, chunk in enumerate(checked(reported(leaves)))
+            ]
+            return [each.extraction() for each in checked(read)]
 
 
 class _ChunkReading:
@@ -146,8 +147,9 @@ class _ChunkReading:
             if short in self.spans:
                 self.spans.setdefault(full, dict(self.spans[short]))
         self.aliases = {short: full for short, full in known.items() if short in self.spans}
+        self._read_relations()
 
-    def extraction(self) -> Extraction:
+    def _read_relations(self) -> None:
         counts = {form: len(spans) for form, spans in self.spans.items()}
         topics = strongest_topics(self._topics(counts))
         about = salience(counts, self.aliases, self.settings)
@@ -157,14 +159,20 @@ class _ChunkReading:
         if len(kept) > self.settings.entities_per_chunk:
             kept.sort(key=lambda form: (-about[form], -counts.get(form, 0), form))
             del kept[self.settings.entities_per_chunk :]
-        mentions = tuple(self._mention(form, topics.get(form), about[form]) for form in kept)
-        relations = tuple(self._relations(set(kept), self._subject(topics, kept)))
+        self.about, self.topics, self.kept = about, topics, kept
+        self.relations = tuple(self._relations(set(kept), self._subject(topics, kept)))
+
+    def extraction(self) -> Extraction:
+        """Return what was read, with the types that all chunks of the document show."""
+        mentions = tuple(
+            self._mention(form, self.topics.get(form), self.about[form]) for form in self.kept
+        )
         descriptions = tuple(
             Description(self.chunk.id, form, text)
             for form, text in self.defined.items()
-            if form in about
+            if form in self.about
         )
-        return Extraction(self.chunk.id, mentions, relations, descriptions)
+        return Extraction(self.chunk.id, mentions, self.relations, descriptions)
 
     def _gather(self) -> None:
         phrases: set[str] = set()
@@ -291,6 +299,7 @@ class _ChunkReading:
                 settings=self.settings,
             )
             for item in links:
+                self.reading.note_types(item)
                 weights[item] += 1
                 spans.setdefault(item, Span(sentence.start, sentence.end))
         for definition in self.reading.defined_as(self.defined):
@@ -496,6 +505,13 @@ class DocumentReading:
         if self.title is not None and title_type(document.title):
             types[self.title.form] = title_type(document.title)
         return types
+
+    def note_types(self, item: SentenceRelation) -> None:
+        """Give names without a type the one that a relation asks of them: "born in" a place."""
+        types = self.types
+        for form, kind in zip(item[::2], types_by_relation(item.relation), strict=True):
+            if kind and not types.get(form):
+                types[form] = kind
 
     def defined_in(self, span: Span) -> list[Definition]:
         """Return the definitions whose terms begin in a span, in the order of the document."""

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
+from functools import cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from knotwork._text.languages import HAN_CHARACTER
+from knotwork._text.languages import HAN_CHARACTER, word_list
 from knotwork._transform.rules.chinese_clauses import CHINESE, chinese_units
 from knotwork._transform.rules.chinese_sentences import HanSentence
 from knotwork._transform.rules.clauses import SentenceRelation, read_clauses
@@ -59,6 +60,22 @@ def han_links(
         return _with_pairs(links, ordered, settings)
     links.extend(read_clauses(CHINESE, chinese_units(sentence, ordered, subject)))
     return _with_pairs(links, ordered, settings)
+
+
+def types_by_relation(relation: str) -> tuple[str, str]:
+    """Return the types of the names that a relation is between, "" where it may be any."""
+    known = _types_by_relation()
+    return known.get(relation) or known.get(" ".join(relation.split()[-2:])) or ("", "")
+
+
+@cache
+def _types_by_relation() -> dict[str, tuple[str, str]]:
+    found: dict[str, tuple[str, str]] = {}
+    for language in ("en", "zh"):
+        for line in word_list(language, "types_by_relation"):
+            one, other, relation = line.split(" ", 2)
+            found[relation] = (one.strip("-"), other.strip("-"))
+    return found
 
 
 def _row_links(text: str, names: Sequence[Occurrence], columns: str) -> list[SentenceRelation]:
