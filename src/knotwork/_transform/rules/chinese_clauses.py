@@ -23,6 +23,7 @@ _WHEN = "(?:[at]|i?D)*"
 _LIFE = r"\([^()]{0,3}?"
 
 CHINESE = Grammar(
+    fronted=re.compile(r"(?!)(?P<o>)"),
     starts=re.compile(r"(?:^|[,;(])(?:[atcx]|i?D|iw{1,2})*$"),
     subjects=re.compile(r"N(?:cN)*"),
     skipped=re.compile(rf"(?:\([^()]*\))?{_WHEN},?{_WHEN}"),
@@ -30,6 +31,8 @@ CHINESE = Grammar(
     predicates=(
         Pattern(rf"(?:B|a)*(?P<b>b)(?P<o>N)w?(?:i?D|iN|[au])*{_V}", "{b}…{v}"),
         Pattern(rf"B(?P<o>N)d(?P<n>w{{0,2}}?[wf]){_END}", "是…的{n}"),
+        Pattern(rf"B(?P<o>N)(?P<n>w?f){_END}", "是…的{n}"),
+        Pattern(r"(?P<b>B)(?P<o>N)(?=[,;)]|$)", "{b}"),
         Pattern(r"(?P<v>C)i?(?P<o>D)", "{v}于"),
         Pattern(r"(?P<v>V)(?P<o>D)", "{v}"),
         Pattern(r"i(?P<o>N)w?(?P<v>C)", "{v}于"),

@@ -49,6 +49,8 @@ class Pattern(NamedTuple):
 class Grammar(NamedTuple):
     """The patterns of a language, and what is allowed of words and names in them."""
 
+    fronted: re.Pattern[str]
+    """A date before a subject."""
     starts: re.Pattern[str]
     """Letters before a subject, up to its own."""
     subjects: re.Pattern[str]
@@ -95,10 +97,22 @@ class _Reader:
                 grammar.predicates, subjects, skipped.end() if skipped else after
             )
             yield from found
+            if found and after == first.end() and (fronted := grammar.fronted.search(self.tags[:place])):
+                yield from self._dated(found[0], self.units[fronted.start("o")])
             joined = grammar.joined.match(self.tags, end)
             if end == after or joined is None:
                 return
             after = joined.end()
+
+    def _dated(self, item: SentenceRelation, date: Unit) -> Iterator[SentenceRelation]:
+        """Yield "Acme – founded in → 1999" of "In 1999, Anna Smith founded Acme"."""
+        verb, _, preposition = item.relation.partition(" ")
+        if preposition in {"", "by"}:
+            one = item.source if preposition else item.target
+            unit = next(u for u in self.units if u.form == one)
+            stated = self.grammar.allows(unit, f"{verb} in", date)
+            if stated:
+                yield SentenceRelation(one, stated, date.form)
 
     def read(
         self, patterns: Sequence[Pattern], subjects: Sequence[Unit], start: int

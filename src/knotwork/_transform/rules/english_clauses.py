@@ -1,8 +1,8 @@
 """The patterns of English clauses, and the letters of English words in them.
 
-N name, D date, B be, H have, M modal, V verb, C verb of making, G "starring", p preposition,
+N name, D date, B be, H have, M modal, V verb, C verb of making, G "starring", p preposition, t to,
 i preposition of place, o "of", d article, ' possessive, f noun of a relation (founder, wife), k noun of a place (village),
-1 "one", g other -ing word, A as, a particle (up, out), s technical noun, Z born or died, w other word, x other name, # number, c and, r adverb, R who or which, | other conjunction,
+1 "one", g other -ing word, A as, a particle (up, out), l called, s technical noun, Z born or died, w other word, x other name, # number, c and, r adverb, R who or which, | other conjunction,
 ! not, - dash; other signs stand for themselves.
 """
 
@@ -46,27 +46,29 @@ _THE = (["the"], ["this"])
 _PRONOUNS = {"he": True, "she": True, "it": False}
 _OWNERS = {"his": True, "her": True, "its": False}
 
-_W = "[wfksVCZGx1]"
+_NW = "[wfkslVCZGx1#]"
+_W = "[wfkslVCZGx1]"
 _L = r"N(?:(?:,c?|c)d?N(?![rBHMVCZwfkx#']))*s?(?![wfkx#'BHM])"
 _O = rf"(?P<o>D|{_L})"
 _SORT = rf"d?(?:{_W}{{1,3}}|{_W}(?:,{_W}{{1,2}})*c{_W}{{1,2}})?"
 """Words before a name that say what it is: "the composer", "songwriter and producer"."""
-_PP = rf"(?P<p>[pioA])(?:d?[wN]?ko)?{_SORT}{_O}"
+_PP = rf"(?P<p>[pioA]|t(?=d?(?:[wN]?ko)?d?[ND]))(?:d?[wN]?ko)?{_SORT}{_O}"
 _AUX = "(?:Hr*B|B|H)?r*"
-_NOUN = f"d[ND#x']*(?P<n>[wfksVCZGx1g]{{0,3}}[wfks])"
-_ANY = "[wfksVCZGx1#ND'og-]{1,12}?"
+_NOUN = f"d[ND#x']*(?P<n>[wfkslVCZGx1g]{{0,3}}[wfks])"
+_ANY = "[wfkslVCZGx1#ND'og-]{1,12}?"
 _OF = f"(?:Br*d{_ANY},?R)?"
 _V = "(?P<v>[VCZ]a?)"
-_REST = f"(?:{_AUX}[VCB])?[wfksx1#NDdopi'ra]{{0,16}}?"
+_REST = f"(?:{_AUX}[VCB])?[wfkslgx1#NDdopit'ra]{{0,16}}?"
 """What a clause may have left before a verb that is joined to it."""
-_TAIL = rf"(?P<p>[pi])(?:d?[wN]?ko)?{_SORT}{_O}"
+_TAIL = rf"(?P<p>[pi]|t(?=d?[ND]))(?:d?[wN]?ko)?{_SORT}{_O}"
 _DATE = "(?P<p>[pi])(?P<o>D)"
 _LIFE = r"\([^()]{0,3}?"
 
 ENGLISH = Grammar(
-    starts=re.compile(r"(?:^|[;:(|R.]|(?<!^N)(?<!^x),|[^N]c)d?[wfkx]{0,4}$"),
+    fronted=re.compile(r"(?:^|;)i(?P<o>D),?d?[wfkxl]{0,4}$"),
+    starts=re.compile(r"(?:^|[;:(|R.]|(?<!^N)(?<!^x),|[^N]c)d?[wfkxl]{0,4}$"),
     subjects=re.compile(r"N(?:(?:,c?|c)d?N)*(?![wfkx#'])|N"),
-    skipped=re.compile(r"(?:\([^()]*\))?(?:,[^,;|]{1,40},)?(?:,?R)?"),
+    skipped=re.compile(r"(?:,?r*wAN(?:cN)?)?(?:\([^()]*\))?(?:,[^,;|]{1,40},)?(?:,?R)?"),
     joined=re.compile(
         rf"{_REST},?c(?=r*(?:B?r*[VCZ]|G))|,?c(?=d?w?f|r*[BH])|,(?=r*[VCZG])"
     ),
@@ -77,10 +79,13 @@ ENGLISH = Grammar(
         Pattern(rf"{_OF}{_AUX}{_V}r*(?P<o>D)", "{v}", tail=_TAIL),
         Pattern(rf"{_OF}{_AUX}{_V}(?:c[VCZ])?r*#?{_PP}", "{v} {p}", tail=_TAIL),
         Pattern(rf"{_OF}(?P<m>M)r*Br*{_V}r*{_PP}", "{m} be {v} {p}", tail=_TAIL),
-        Pattern(rf"{_OF}{_AUX}(?P<v>[VCZ]a?|H)(?P<n>(?:Ad?)?{_W}{{1,3}}|d{_W}{{1,3}}){_PP}", "{v} {n} {p}"),
+        Pattern(rf"{_OF}{_AUX}(?P<v>[VCZ]a?|H)(?P<n>(?:Ad?)?{_NW}{{1,4}}|d{_NW}{{1,4}}){_PP}", "{v} {n} {p}"),
+        Pattern(rf"{_OF}{_AUX}{_V}[pi]d?{_W}{{1,3}}{_TAIL}", "{v} {p}"),
         Pattern(rf"(?:Br*)?(?P<n>1od{_W}{{1,3}}){_PP}", "{n} {p}"),
         Pattern(rf"{_OF}Br*{_NOUN}{_PP}", "{n} {p}", tail=_TAIL),
-        Pattern(rf"Br*d{_ANY}{_V}{_PP}", "{v} {p}", tail=_TAIL),
+        Pattern(rf"Br*d{_ANY}{_V}(?:c[VCZ])?{_PP}", "{v} {p}", tail=_TAIL),
+        Pattern(rf"(?P<b>B)r*d?(?P<o>{_L})", "{b}", tail=_DATE),
+        Pattern(rf"(?P<v>H)r*{_SORT}(?P<o>{_L})", "{v}"),
         Pattern(rf"Br*d{_ANY}(?P<v>G)(?P<o>{_L})", "{v}"),
         Pattern(rf"(?P<v>G){_SORT}(?P<o>{_L})", "{v}"),
         Pattern(rf"(?:B[rw]*A?)?d?(?P<n>w?f){_PP}", "{n} {p}"),
@@ -88,19 +93,22 @@ ENGLISH = Grammar(
     after_names=(
         Pattern(rf"(?<![ik]N),d(?P<n>{_W}{{0,3}}[wfk]){_PP}", "{n} {p}"),
         Pattern(rf"(?<![ik]N)[,(](?P<n>w?f){_PP}", "{n} {p}"),
+        Pattern(rf"i(?P<o>N)(?![wfkx#'])", "in"),
+        Pattern(rf",R(?P<b>B)r*d?(?P<o>{_L})", "{b}"),
         Pattern(rf",R{_AUX}{_V}{_PP}", "{v} {p}"),
         Pattern(rf",RH?r*{_V}{_SORT}(?P<o>{_L})", "{v}"),
         Pattern(rf",r*{_V}{_PP}", "{v} {p}", tail=_TAIL),
         Pattern(rf"\((?P<v>Z)#?{_PP}", "{v} {p}", tail=_TAIL),
         Pattern(rf"\({_V}(?P<o>D)", "{v}", tail=_TAIL),
-        Pattern(rf"'{_W}{{0,1}}?(?P<n>w?f),?(?P<o>N)(?![wfkx#'])", "{n} of", reverse=True),
-        Pattern(rf"'(?P<n>{_W}{{1,3}})Bd?(?P<o>{_L})", "{n} of", reverse=True),
+        Pattern(r"\((?P<o>D)\)", "year"),
+        Pattern(rf"'[#D]?{_W}{{0,1}}?(?P<n>w?f),?(?P<o>N)(?![wfkx#'])", "{n} of", reverse=True),
+        Pattern(rf"'(?P<n>{_W}{{1,3}})B{_SORT}(?P<o>{_L})", "{n} of", reverse=True),
         Pattern(r"(?P<n>(?:f[c-])?f)(?P<o>N)(?![wfkx#'])", "{n} of", reverse=True),
         Pattern(rf"{_LIFE}(?P<o>D)[^()]{{0,4}}-", "born"),
         Pattern(rf"{_LIFE}D[^()]{{0,4}}-[^()D]{{0,2}}(?P<o>D)", "died"),
         Pattern(rf"{_LIFE}D,(?P<o>N)[^()]{{0,4}}-", "born in"),
         Pattern(rf"{_LIFE}D[^()]{{0,4}}-D,(?P<o>N)", "died in"),
-        Pattern(r"(?<=[piok]N),(?P<o>N)(?![wfkx#'VCBHM])", "located in"),
+        Pattern(r"(?<=[piotk(,]N),(?P<o>N)(?![wfkx#'VCBHM])", "located in"),
     ),
     allows=lambda one, label, other: _stored(one, label, other),  # noqa: PLW0108  defined below
 )
@@ -130,8 +138,9 @@ def english_units(
             was_named = was_named or not (is_date or opens_by_verb or name.type == "NATIONALITY")
             surface = sentence.text[name.start : name.end]
             tag = "D" if is_date else "w" if name.type == "NATIONALITY" else "N"
-            form = "" if tag == "w" else name.form
-            units.append(Unit(tag, surface.lower() if tag == "w" else surface, form, name.type))
+            units.append(
+                Unit("w", "") if tag == "w" else Unit(tag, surface, name.form, name.type)
+            )
             continue
         tag, words = _read_word(token)
         if subject is not None and not was_named:
@@ -171,6 +180,8 @@ def _with_subject_first(units: list[Unit]) -> list[Unit]:
 
 
 def _may_be(subject: Occurrence, *, is_person: bool) -> bool:
+    if not subject.type:
+        return not is_person or " " in subject.form
     return (subject.type == "PERSON") is is_person
 
 
@@ -180,20 +191,26 @@ def _stored(one: Unit, label: str, other: Unit) -> str:  # noqa: PLR0911
     if one.type in {"DATE", "NUMBER"} or other.type == "NUMBER" or words[0] in _SAYING:
         return ""
     if other.type == "DATE":
+        if label == "year":
+            return label if one.type != "PERSON" else ""
         if label in {"born", "died"}:
             sure = one.type == "PERSON" or (not one.type and not other.form.isdigit())
             return label if sure and not one.words.isupper() else ""
         return label if words[-1] in _DATED and words[-1] not in {"born", "died"} else ""
-    if label in {"born", "died"}:
+    if label in {"born", "died", "year"}:
         return ""
-    if label == "located in":
-        return label if _is_placed(one, other) else ""
+    if label in {"located in", "in"}:
+        return "located in" if _is_placed(one, label, other) else ""
     return label
 
 
-def _is_placed(one: Unit, other: Unit) -> bool:
+def _is_placed(one: Unit, label: str, other: Unit) -> bool:
     known = place_names()
-    return other.form in known and one.form not in known and one.type in {"PLACE", ""}
+    if one.form in known:
+        return False
+    if label == "in":  # "the University of Colorado in Boulder", but not "Anna Smith in Boulder"
+        return " " in one.form and one.type in {"PLACE", "ORGANIZATION"} and other.type == "PLACE"
+    return other.form in known and one.type in {"PLACE", ""}
 
 
 def is_predicate(word: str) -> bool:
@@ -214,7 +231,7 @@ def _read_word(token: Token) -> tuple[str, str]:
     if token.kind not in {WORD, CAPITAL}:
         return "x", word
     letter = _letters().get(word, "")
-    if token.kind == CAPITAL and letter not in {*"pidocBHr"}:
+    if token.kind == CAPITAL and letter not in {*"pitdocBHr"}:
         return "x", word
     if not letter:
         if word.endswith("ed") and len(word) > 4:
@@ -251,7 +268,8 @@ def _letters() -> dict[str, str]:
     letters.update(dict.fromkeys(("and", "or", "&", "both", "but"), "c"))
     letters.update(dict.fromkeys(("who", "which", "that"), "R"))
     letters.update(dict.fromkeys(("not", "no", "never", "nor", "neither", "without"), "!"))
-    letters.update({"of": "o", "as": "A", "one": "1", "born": "Z", "died": "Z"})
+    letters.update(dict.fromkeys(("named", "called", "titled", "entitled", "dubbed"), "l"))
+    letters.update({"of": "o", "as": "A", "to": "t", "one": "1", "born": "Z", "died": "Z"})
     return letters
 
 

@@ -254,7 +254,7 @@ _DEFINED = re.compile(
     r"(?P<phrase>[\w'’/–-]+(?:[ -]+[\w'’/–-]+){0,7})|,\s(?:an?|the)\s(?P<apposed>[\w'’-]+(?: [\w'’-]+){0,4})"
 )
 _NOUN_ENDS = re.compile(
-    r"\s(?:of|in|on|at|for|from|by|to|with|about|and|or|which|who|that|as|where|created|located|based"
+    r"\s(?:of|in|on|at|for|from|by|to|with|about|or|which|who|that|as|where|created|located|based"
     r"|directed|founded|published|known|written|produced|developed|set|used|built|born)\b.*"
 )
 
@@ -265,7 +265,9 @@ def defining_noun(text: str, end: int) -> str:
     if match is None:
         return ""
     phrase = _NOUN_ENDS.sub("", match["phrase"] or match["apposed"])
-    noun = phrase.rpartition(" ")[2].rpartition("-")[2].lower()
+    parts = [re.split("[ -]+", part.lower()) for part in phrase.split(" and ")]
+    heads = [word for part in reversed(parts) for word in reversed(part[-2:])]
+    noun = next(filter(type_of_noun, heads), parts[-1][-1])
     return noun if match["phrase"] or type_of_noun(noun) else ""
 
 
