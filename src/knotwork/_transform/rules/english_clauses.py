@@ -66,7 +66,7 @@ _LIFE = r"\([^()]{0,3}?"
 
 ENGLISH = Grammar(
     fronted=re.compile(r"(?:^|;)i(?P<o>D),?d?[wfkxl]{0,4}$"),
-    starts=re.compile(r"(?:^|[;:(|R.]|(?<!^N)(?<!^x),|[^N]c)d?[wfkxl]{0,4}$"),
+    starts=re.compile(r"(?:^|[;:(|R.]|(?<!^N)(?<!^x),|[^N]c)d?[wfkxlgs#]{0,5}$"),
     subjects=re.compile(r"N(?:(?:,c?|c)d?N)*(?![wfkx#'])|N"),
     skipped=re.compile(r"(?:,?r*wAN(?:cN)?)?(?:\([^()]*\))?(?:,[^,;|]{1,40},)?(?:,?R)?"),
     joined=re.compile(
@@ -101,7 +101,7 @@ ENGLISH = Grammar(
         Pattern(rf"\((?P<v>Z)#?{_PP}", "{v} {p}", tail=_TAIL),
         Pattern(rf"\({_V}(?P<o>D)", "{v}", tail=_TAIL),
         Pattern(r"\((?P<o>D)\)", "year"),
-        Pattern(rf"'[#D]?{_W}{{0,1}}?(?P<n>w?f),?(?P<o>N)(?![wfkx#'])", "{n} of", reverse=True),
+        Pattern(rf"'[#D]?{_W}{{0,1}}?(?P<n>w?f),?(?P<o>{_L})", "{n} of", reverse=True),
         Pattern(rf"'(?P<n>{_W}{{1,3}})B{_SORT}(?P<o>{_L})", "{n} of", reverse=True),
         Pattern(r"(?P<n>(?:f[c-])?f)(?P<o>N)(?![wfkx#'])", "{n} of", reverse=True),
         Pattern(rf"{_LIFE}(?P<o>D)[^()]{{0,4}}-", "born"),
@@ -255,7 +255,7 @@ def _letters() -> dict[str, str]:
     letters.update(dict.fromkeys(PLACE_ENDS | PLACE_HEADS | word_set("en", "place_nouns"), "k"))
     letters.update(dict.fromkeys(_RELATION_NOUNS | PERSON_NOUNS | WORK_NOUNS, "f"))
     letters.update(dict.fromkeys(word_set("en", "prepositions"), "p"))
-    letters.update(dict.fromkeys(_SORTS - letters.keys(), "s"))
+    letters.update(dict.fromkeys((_SORTS | word_set("en", "nouns_behind_names")) - letters.keys(), "s"))
     letters.update(dict.fromkeys(("in", "at", "near"), "i"))
     letters.update(dict.fromkeys(("up", "out", "back", "off", "down", "away", "together"), "a"))
     letters.update(dict.fromkeys(word_set("en", "conjunctions"), "|"))

@@ -313,7 +313,7 @@ def _quoted_titles(text: str) -> Iterator[Occurrence]:
         start = match.end(group) - len(title)
         form = normal_form(title)
         if len(words) > 1 or (form not in STARTERS and len(form) > 1):
-            yield Occurrence(start, start + len(title.rstrip(",.;")), form)
+            yield Occurrence(start, start + len(title.rstrip(",.;'’")), form)
 
 
 def _comma_names(

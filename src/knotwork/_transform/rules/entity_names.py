@@ -46,6 +46,7 @@ _NUMBERED_NAME = re.compile(
     re.IGNORECASE,
 )
 _OWNED_ACRONYM = re.compile(r"['’]s [A-Z]+$")
+_OWNED_PERSON = re.compile(rf".+?(?P<joined>['’]s )(?:{'|'.join(map(re.escape, HONORIFICS))})\b", re.I)
 _YEAR_AND_NAME = re.compile(r"\d{4} [A-Z][a-z]+ [A-Z][a-z]+")
 _QUANTITY = re.compile(
     r"\d[\d.,]*[\s-]?(?:[KMGTP]i?[Bb]|[A-Za-z]{1,2}|Hz|[kMG]Hz|bit|bytes?|st|nd|rd|th)\b.*"
@@ -144,11 +145,12 @@ def english_entities(
 def _sides(
     sentence: EnglishSentence, name: Occurrence, names: Sequence[Occurrence]
 ) -> Sequence[Occurrence]:
-    """Return the names on both sides of an "and" that joins two names; () for a single name."""
+    """Return the names on both sides of an "and", or of the "'s" before a person; () for one name."""
     surface = sentence.text[name.start : name.end]
-    left, joined, _ = surface.partition(" and ")
+    owned = _OWNED_PERSON.match(surface)
+    left, joined, _ = surface.partition(owned["joined"] if owned else " and ")
     quoted = sentence.text[max(0, name.start - 1) : name.start] in set("\"“«‘`'")
-    if not joined or quoted or name_type(surface, name.form):
+    if not joined or quoted or (name_type(surface, name.form) and not owned):
         return ()
     ends = (name.start + len(left), name.end)
     starts = (name.start, name.start + len(left) + len(joined))

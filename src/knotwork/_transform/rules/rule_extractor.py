@@ -286,7 +286,7 @@ class _ChunkReading:
             mains = [
                 n._replace(type=self.reading.types.get(n.form, n.type))
                 for n in names
-                if not n.part and n.form in shown
+                if n.form in shown
             ]
             columns = self.reading.columns.get(Span(sentence.start, sentence.end), "")
             read = han_links if isinstance(sentence, HanSentence) else sentence_links
