@@ -100,6 +100,7 @@ def _letters() -> dict[str, str]:
     return letters
 
 
+_THIS = frozenset({"该", "本"})
 _PRONOUNS = {"他": True, "她": True, "它": False, "其": None}
 
 
@@ -119,12 +120,22 @@ def chinese_units(
             left.pop()
         if left and word.end > left[-1].start:
             name = left.pop()
+            if word.start < name.start:  # 由 of a word that goes into a name
+                before = sentence.simplified[max(word.start, done) : name.start]
+                units += [Unit(letters[before], before)] if before in letters else []
             tag = "D" if name.type == "DATE" else "N"
             units.append(Unit(tag, sentence.text[name.start : name.end], name.form, name.type))
             done = name.end
+            behind = sentence.simplified[name.end : word.end]
+            units += [Unit(letters[behind], behind)] if behind in letters else []
+            done = max(done, word.end)
         if word.start < done:
             continue
         text = word.simplified
+        if subject is not None and text in _THIS and number + 1 < len(words):
+            units.append(Unit("N", "", subject.form, subject.type))
+            done = words[number + 1].end
+            continue
         if subject is not None and text in _PRONOUNS and not any(u.tag == "N" for u in units):
             is_person = _PRONOUNS[text]
             if is_person is None or is_person is (subject.type == "PERSON"):

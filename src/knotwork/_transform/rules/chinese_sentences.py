@@ -32,7 +32,7 @@ NOUN_ENDS = frozenset("性化类库间证单")
 
 SURNAMES: frozenset[str] = frozenset(*word_list("zh", "surnames"))
 
-(TRANSLITERATING,) = word_list("zh", "transliterating")
+TRANSLITERATING = "".join(word_list("zh", "transliterating"))
 
 COMMON_NOUNS = word_set("zh", "common_nouns")
 
@@ -42,6 +42,7 @@ _NAME_TAGS = _PERSON_TAGS | {"ns", "nt", "nz", "eng"}
 _NOUN_TAGS = _NAME_TAGS | {"n", "vn", "an", "j", "l", "ng", "b", "nrt"}
 _FOREIGN = re.compile(rf"[{TRANSLITERATING}]{{1,9}}(?:\s?[·•‧・･]\s?[{TRANSLITERATING}]{{1,9}})+")
 _CERTAIN_NAME_TAGS = frozenset({"ns", "nt", "nz", "nr"})
+_PARTICLE_TAGS = frozenset({"p", "c", "d", "uj", "ul", "u", "r"})
 _TITLE_MARKS = re.compile(r"[《〈]([^《》〈〉\n]{1,40})[》〉]")
 _QUOTES = re.compile(r"[“「『\"]([^“”「」『』\"\n，。！？；,!?;]{2,16})[”」』\"]")
 _DATES = re.compile(
@@ -99,10 +100,7 @@ def find_han_names(sentence: HanSentence) -> tuple[list[Occurrence], list[Occurr
     """Return the names of a sentence, and nouns that become terms if the document repeats them."""
     text = sentence.text
     names = list(_marked(text))
-    names.extend(
-        Occurrence(*match.span(), normal_form(match[0]), "PERSON")
-        for match in _FOREIGN.finditer(sentence.simplified)
-    )
+    names.extend(_foreign(sentence))
     taken = [(n.start, n.end) for n in names]
     names.extend(_beside(_latin(text), taken))
     words = sentence.words
@@ -121,6 +119,21 @@ def find_han_names(sentence: HanSentence) -> tuple[list[Occurrence], list[Occurr
         nouns.extend(_beside(terms, taken))
         position = last
     return names, nouns
+
+
+def _foreign(sentence: HanSentence) -> Iterator[Occurrence]:
+    """Yield names with a middle dot, without the particles that may begin or end them."""
+    bounds = {word.start: word for word in sentence.words}
+    ends = {word.end: word for word in sentence.words}
+    for match in _FOREIGN.finditer(sentence.simplified):
+        start, end = match.span()
+        while (word := bounds.get(start)) is not None and word.tag in _PARTICLE_TAGS:
+            start = word.end
+        while (word := ends.get(end)) is not None and word.tag in _PARTICLE_TAGS:
+            end = word.start
+        if sentence.text[end - 1] in "于於" and _DATES.match(sentence.text, end):
+            end -= 1
+        yield Occurrence(start, end, normal_form(sentence.text[start:end]), "PERSON")
 
 
 def _beside(found: Iterable[Occurrence], taken: Sequence[tuple[int, int]]) -> Iterator[Occurrence]:
@@ -253,12 +266,15 @@ def _branch(run: Sequence[HanWord], position: int) -> int | None:
 
 
 def _organization(run: Sequence[HanWord], position: int) -> int | None:
-    if run[position].tag not in {"ns", "nt", "nz", "n", "j", "nr", "vn"}:
+    first = run[position]
+    if first.tag not in {"ns", "nt", "nz", "n", "j", "nr", "vn"}:
         return None
+    if first.simplified in ORGANIZATION_WORDS:
+        return None  # 公司总部
     for last in range(min(len(run), position + _LONGEST_RUN) - 1, position - 1, -1):
         text = run[last].simplified
         alone = last == position
-        if alone and (len(text) < 4 or text in ORGANIZATION_WORDS):
+        if alone and (len(text) < 4 or {text, text[:2]} & ORGANIZATION_WORDS):
             continue
         if text in ORGANIZATION_WORDS or text.endswith(HAN_ORGANIZATION_ENDS):
             named = any(word.tag in _CERTAIN_NAME_TAGS for word in run[position : last + 1])
@@ -300,7 +316,7 @@ def _single(word: HanWord, following: HanWord | None) -> Occurrence | None:
             return name if certain else name._replace(doubtful=True)
         return None
     if word.tag == "nt":
-        return _joined([word], "ORGANIZATION" if text.endswith(HAN_ORGANIZATION_ENDS) else "")
+        return _joined([word], "ORGANIZATION")
     return _joined([word], "")._replace(doubtful=True) if word.tag == "nz" else None
 
 

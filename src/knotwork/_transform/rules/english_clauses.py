@@ -30,6 +30,7 @@ from knotwork._transform.rules.lexicon import (
     Occurrence,
     Token,
     place_names,
+    type_of_noun,
 )
 
 _BEING = frozenset({"is", "are", "was", "were", "been", "be"})
@@ -67,7 +68,7 @@ _LIFE = r"\([^()]{0,3}?"
 ENGLISH = Grammar(
     fronted=re.compile(r"(?:^|;)i(?P<o>D),?d?[wfkxl]{0,4}$"),
     starts=re.compile(r"(?:^|[;:(|R.]|(?<!^N)(?<!^x),|[^N]c)d?[wfkxlgs#]{0,5}$"),
-    subjects=re.compile(r"N(?:(?:,c?|c)d?N)*(?![wfkx#'])|N"),
+    subjects=re.compile(r"N(?:(?:,c?|c)d?N)*s?(?![wfkx#'])|N"),
     skipped=re.compile(r"(?:,?r*wAN(?:cN)?)?(?:\([^()]*\))?(?:,[^,;|]{1,40},)?(?:,?R)?"),
     joined=re.compile(
         rf"{_REST},?c(?=r*(?:B?r*[VCZ]|G))|,?c(?=d?w?f|r*[BH])|,(?=r*[VCZG])"
@@ -84,6 +85,7 @@ ENGLISH = Grammar(
         Pattern(rf"(?:Br*)?(?P<n>1od{_W}{{1,3}}){_PP}", "{n} {p}"),
         Pattern(rf"{_OF}Br*{_NOUN}{_PP}", "{n} {p}", tail=_TAIL),
         Pattern(rf"Br*d{_ANY}{_V}(?:c[VCZ])?{_PP}", "{v} {p}", tail=_TAIL),
+        Pattern(rf"Br*d?(?P<o>N)'{_W}{{0,1}}?(?P<n>w?f)(?![wfkxN#'])", "{n} of"),
         Pattern(rf"(?P<b>B)r*d?(?P<o>{_L})", "{b}", tail=_DATE),
         Pattern(rf"(?P<v>H)r*{_SORT}(?P<o>{_L})", "{v}"),
         Pattern(rf"Br*d{_ANY}(?P<v>G)(?P<o>{_L})", "{v}"),
@@ -198,6 +200,8 @@ def _stored(one: Unit, label: str, other: Unit) -> str:  # noqa: PLR0911
             return label if sure and not one.words.isupper() else ""
         return label if words[-1] in _DATED and words[-1] not in {"born", "died"} else ""
     if label in {"born", "died", "year"}:
+        return ""
+    if one.type == "PLACE" and type_of_noun(words[-2] if len(words) > 1 else "") == "PERSON":
         return ""
     if label in {"located in", "in"}:
         return "located in" if _is_placed(one, label, other) else ""

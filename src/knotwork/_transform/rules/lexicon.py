@@ -216,10 +216,12 @@ def name_type(name: str, form: str) -> str:
         words = words[1:]
     if len(words) < 2:
         return "NATIONALITY" if form in _nationalities() else ""
+    if words[0] in NOBLE_TITLES and words[1] == "of":
+        return "PERSON"
     if "of" in words[1:]:
         head = words[words.index("of", 1) - 1]
         return _type_of_end(head, ORGANIZATION_HEADS, PLACE_HEADS) or _person_type(words)
-    if words[-1] in EVENT_ENDS:
+    if words[-1] in EVENT_ENDS or (words[-2] in EVENT_ENDS and not words[-1].strip("ivx")):
         return "EVENT"
     kind = _type_of_end(words[-1], ORGANIZATION_ENDS, PLACE_ENDS)
     if not kind and words[0] in PLACE_HEADS and len(words) == 2:
@@ -283,7 +285,8 @@ def _types_of_nouns() -> dict[str, str]:
     types.update(dict.fromkeys(EVENT_ENDS, "EVENT"))
     types.update(dict.fromkeys(word_set("en", "product_kinds"), "PRODUCT"))
     types.update(dict.fromkeys(WORK_NOUNS | word_set("en", "work_kinds"), "WORK"))
-    types.update(dict.fromkeys(PERSON_NOUNS | word_set("en", "person_kinds"), "PERSON"))
+    persons = PERSON_NOUNS | word_set("en", "person_kinds")
+    types.update(dict.fromkeys(persons, "PERSON"))
     return types
 
 
@@ -306,6 +309,24 @@ def context_type(text: str, start: int, end: int) -> str:
     if several and noun in PERSON_NOUNS:
         return "PERSON"
     return "PERSON" if noun in HONORIFICS and noun.endswith(".") else ""
+
+
+_TECHNICAL = re.compile(r"[A-Z]{2,}\d*|\d+[A-Z]{1,2}\+?|[A-Za-z]+-?\d[\w.]*|[A-Z][a-z]+[A-Z]\w*", re.ASCII)
+
+
+def shape_type(name: str, *, in_chinese: bool) -> str:
+    """Return TERM for a technical name by its spelling (Text2Cypher, LlamaIndex, GPU), PERSON for
+    two words with capitals that are no words of the language; or "". An acronym is certainly a
+    technical one only in a Chinese sentence.
+    """
+    words = name.split()
+    if all(_TECHNICAL.fullmatch(word) for word in words):
+        return "" if name.isalpha() and name.isupper() and not in_chinese else "TERM"
+    rare = all(
+        word.istitle() and word.isalpha() and word.lower() not in common_words() and len(word) > 1
+        for word in words
+    )
+    return "PERSON" if rare and (len(words) == 2 or words[0].lower() in given_names()) else ""
 
 
 def title_type(title: str) -> str:

@@ -67,6 +67,7 @@ from knotwork._transform.rules.lexicon import (
     name_type,
     noun_type,
     read_definitions,
+    shape_type,
     title_type,
     type_of_noun,
 )
@@ -95,7 +96,7 @@ from knotwork.records import (
     entity_id,
 )
 
-RULES_VERSION = 5
+RULES_VERSION = 6
 """Increment it whenever the results of the rules change."""
 
 
@@ -397,6 +398,7 @@ class DocumentReading:
         self.types = self._find_types(document)
         self._name_defined()
         self.aliases, self.surnames = self._find_aliases()
+        self._type_by_shape()
 
     def sentences_of(self, chunk: Chunk) -> list[AnySentence]:
         """Return the sentences of a chunk, in order."""
@@ -522,6 +524,22 @@ class DocumentReading:
         """Return the definitions of terms by their normal forms, in the order of the document."""
         numbers = sorted(number for form in forms for number in self._defined_as[form])
         return [self.definitions[number] for number in numbers]
+
+    def _type_by_shape(self) -> None:
+        """Give entities without a type the one that their spelling shows."""
+        shaped: dict[str, str] = {}
+        for span, names in checked(self.names.items()):
+            sentence = self.sentences[span]
+            for name in names:
+                if self.types.get(name.form) or name.form not in self.entities:
+                    continue
+                surface = sentence.text[name.start : name.end]
+                in_chinese = isinstance(sentence, HanSentence)
+                kind = shape_type(surface, in_chinese=in_chinese)
+                if kind == "PERSON" and (name.part or sentence.text[: name.start].lower().endswith("the ")):
+                    kind = ""  # the Mille Miglia
+                shaped[name.form] = kind if shaped.get(name.form, kind) == kind else ""
+        self.types.update({form: kind for form, kind in shaped.items() if kind})
 
     def _name_defined(self) -> None:
         for definition in self.definitions:
