@@ -101,6 +101,12 @@ def _letters() -> dict[str, str]:
 
 
 _THIS = frozenset({"该", "本"})
+@cache
+def _beginnings() -> frozenset[str]:
+    """Return what longer words with a letter of their own begin with."""
+    return frozenset(word[:end] for word in _letters() for end in range(1, len(word)))
+
+
 _PRONOUNS = {"他": True, "她": True, "它": False, "其": None}
 
 
@@ -143,16 +149,17 @@ def chinese_units(
                 if is_person is None:
                     units.append(Unit("d", "的"))
                 continue
-        for more in (3, 2, 1):
-            joined = "".join(w.simplified for w in words[number : number + more])
-            if letters.get(joined):
-                units.append(Unit(letters[joined], joined))
-                done = word.start + len(joined)
+        known, joined = text if text in letters else "", text
+        for following in words[number + 1 : number + 3]:
+            if joined not in _beginnings():
                 break
-        else:
-            tag = _letter(text, word.tag)
-            if tag:
-                units.append(Unit(tag, text))
+            joined += following.simplified
+            known = joined if joined in letters else known
+        if known:
+            units.append(Unit(letters[known], known))
+            done = word.start + len(known)
+        elif tag := _letter(text, word.tag):
+            units.append(Unit(tag, text))
     opening = "".join(unit.tag for unit in units)
     if subject is not None and re.match(rf"{_WHEN}(?:b|C|V[iuN])", opening):
         units.insert(0, Unit("N", "", subject.form, subject.type))

@@ -203,6 +203,7 @@ _BORN = re.compile(
 )
 _SHORTEST_LIFE = 15
 """Years; a shorter span is a career, an office or a series."""
+_OF_MEMBERS = re.compile(r"[A-Z]{3,5}")
 _TITLE_SUFFIX = re.compile(r"\(([^()]*)\)\s*$")
 _INITIALS = re.compile(r"(?:[A-Z]\.\s?){1,3}[A-Z][\w'’-]+")
 
@@ -296,6 +297,8 @@ def context_type(text: str, start: int, end: int) -> str:
     if life and (not life["from"] or int(life["to"]) - int(life["from"]) >= _SHORTEST_LIFE):
         return "PERSON"
     before = text[max(0, start - 40) : start]
+    if _OF_MEMBERS.fullmatch(text, start, end) and before[-4:].lower() == "the ":
+        return "ORGANIZATION"
     match = _WORD_BEFORE.search(before)
     if match is None:
         return ""
@@ -316,17 +319,12 @@ _TECHNICAL = re.compile(r"[A-Z]{2,}\d*|\d+[A-Z]{1,2}\+?|[A-Za-z]+-?\d[\w.]*|[A-Z
 
 def shape_type(name: str, *, in_chinese: bool) -> str:
     """Return TERM for a technical name by its spelling (Text2Cypher, LlamaIndex, GPU), PERSON for
-    two words with capitals that are no words of the language; or "". An acronym is certainly a
-    technical one only in a Chinese sentence.
+    a given name alone; or "". An acronym is certainly technical only in a Chinese sentence.
     """
     words = name.split()
     if all(_TECHNICAL.fullmatch(word) for word in words):
         return "" if name.isalpha() and name.isupper() and not in_chinese else "TERM"
-    rare = all(
-        word.istitle() and word.isalpha() and word.lower() not in common_words() and len(word) > 1
-        for word in words
-    )
-    return "PERSON" if rare and (len(words) == 2 or words[0].lower() in given_names()) else ""
+    return "PERSON" if name.istitle() and name.lower() in given_names() else ""
 
 
 def title_type(title: str) -> str:

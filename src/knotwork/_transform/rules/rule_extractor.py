@@ -536,8 +536,6 @@ class DocumentReading:
                 surface = sentence.text[name.start : name.end]
                 in_chinese = isinstance(sentence, HanSentence)
                 kind = shape_type(surface, in_chinese=in_chinese)
-                if kind == "PERSON" and (name.part or sentence.text[: name.start].lower().endswith("the ")):
-                    kind = ""  # the Mille Miglia
                 shaped[name.form] = kind if shaped.get(name.form, kind) == kind else ""
         self.types.update({form: kind for form, kind in shaped.items() if kind})
 

@@ -40,7 +40,7 @@ def sentence_links(
     ordered = _distinct(names)
     if links := _row_links(sentence.text, ordered, columns):
         return _with_pairs(links, ordered, settings)
-    if not sentence.headline:
+    if not sentence.headline and len(ordered) > (subject is None):
         links.extend(read_clauses(ENGLISH, english_units(sentence, ordered, subject, kinds)))
     return _with_pairs(links, ordered, settings)
 
@@ -58,7 +58,8 @@ def han_links(
     ordered = _distinct(names)
     if links := _row_links(sentence.text, ordered, columns):
         return _with_pairs(links, ordered, settings)
-    links.extend(read_clauses(CHINESE, chinese_units(sentence, ordered, subject)))
+    if len(ordered) > (subject is None):
+        links.extend(read_clauses(CHINESE, chinese_units(sentence, ordered, subject)))
     return _with_pairs(links, ordered, settings)
 
 
