@@ -71,9 +71,9 @@ def read_relations(extractor: RuleExtractor, text: str, document: Document) -> I
             chunk = next(leaf for leaf in leaves if leaf.id == extraction.chunk_id)
             yield {
                 "text": text,
-                "sentence": " ".join(
-                    (document.text[slice(*span)] if span else chunk.text).split()
-                )[:400],
+                "sentence": " ".join((document.text[slice(*span)] if span else chunk.text).split())[
+                    :160
+                ],
                 "source": names[relation.source].name,
                 "relation": relation.relation,
                 "target": names[relation.target].name,

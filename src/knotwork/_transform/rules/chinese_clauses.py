@@ -1,8 +1,8 @@
 """The patterns of Chinese clauses, and the letters of Chinese words in them.
 
-N name, D date, B 是, V verb, C verb of beginning (成立), b 由 or 被, i 于 or 在, p other preposition,
-c and, d 的, u 了, a adverb, t time, f noun of a relation (妻子, 董事长), m number, w noun, ! not,
-x other; ( ) and , stand for themselves, - for a dash, ; for any other sign.
+N name, D date, B 是, V verb, C verb of beginning (成立), b 由 or 被, i 于 or 在, p other
+preposition, c and, d 的, u 了, a adverb, t time, f noun of a relation (妻子, 董事长), m number,
+w noun, ! not, x other; ( ) and , stand for themselves, - for a dash, ; for any other sign.
 """
 
 from __future__ import annotations
@@ -58,7 +58,11 @@ def _stored(one: Unit, label: str, other: Unit) -> str:
         return ""
     if (other.type == "DATE") is not (label[-1] in "于自至" and other.tag == "D"):
         return label if other.type != "DATE" else ""
-    if label[0] != "是" and label.endswith(_titles()) and (one.type != "PERSON" or other.type == "PERSON"):
+    if (
+        label[0] != "是"
+        and label.endswith(_titles())
+        and (one.type != "PERSON" or other.type == "PERSON")
+    ):
         return ""
     return label
 
@@ -101,6 +105,8 @@ def _letters() -> dict[str, str]:
 
 
 _THIS = frozenset({"该", "本"})
+
+
 @cache
 def _beginnings() -> frozenset[str]:
     """Return what longer words with a letter of their own begin with."""
@@ -110,7 +116,7 @@ def _beginnings() -> frozenset[str]:
 _PRONOUNS = {"他": True, "她": True, "它": False, "其": None}
 
 
-def chinese_units(
+def chinese_units(  # noqa: C901, PLR0912  a case for each kind of word
     sentence: HanSentence, names: Sequence[Occurrence], subject: Occurrence | None
 ) -> list[Unit]:
     """Return the letters of a sentence. ``subject`` is meant by a pronoun that opens it, or by

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
 
 from knotwork._text.languages import HAN_CHARACTER, HanWord, segment, simplify, word_list, word_set
 from knotwork._text.names import normal_form

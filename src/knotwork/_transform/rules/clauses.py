@@ -9,7 +9,7 @@ joined to its first one. A word that fits no pattern ends the clause: precision 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 
@@ -97,7 +97,11 @@ class _Reader:
                 grammar.predicates, subjects, skipped.end() if skipped else after
             )
             yield from found
-            if found and after == first.end() and (fronted := grammar.fronted.search(self.tags[:place])):
+            if (
+                found
+                and after == first.end()
+                and (fronted := grammar.fronted.search(self.tags[:place]))
+            ):
                 yield from self._dated(found[0], self.units[fronted.start("o")])
             joined = grammar.joined.match(self.tags, end)
             if end == after or joined is None:
@@ -160,4 +164,6 @@ class _Reader:
         return [unit for unit in self.units[first:end] if unit.form]
 
     def _words(self, first: int, end: int) -> str:
-        return self.grammar.joiner.join(unit.words for unit in self.units[max(first, 0) : max(end, 0)])
+        return self.grammar.joiner.join(
+            unit.words for unit in self.units[max(first, 0) : max(end, 0)]
+        )

@@ -1,15 +1,16 @@
 """The patterns of English clauses, and the letters of English words in them.
 
-N name, D date, B be, H have, M modal, V verb, C verb of making, G "starring", p preposition, t to,
-i preposition of place, o "of", d article, ' possessive, f noun of a relation (founder, wife), k noun of a place (village),
-1 "one", g other -ing word, A as, a particle (up, out), l called, s technical noun, Z born or died, w other word, x other name, # number, c and, r adverb, R who or which, | other conjunction,
-! not, - dash; other signs stand for themselves.
+N name, D date, B be, H have, M modal, V verb, C verb of making, Z born or died, G "starring",
+g other word in -ing, l called, p preposition, i preposition of place, o "of", t to, y by, q before
+or since, A as, a particle (up, out), d article, ' possessive, f noun of a relation (founder, wife),
+k noun of a place (village), s technical noun, 1 "one", w other word, x other name, # number, c and,
+r adverb, R who or which, | other conjunction, ! not, - dash; other signs stand for themselves.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -53,26 +54,24 @@ _L = r"N(?:(?:,c?|c)d?N(?![rBHMVCZwfkx#']))*s?(?![wfkx#'BHM])"
 _O = rf"(?P<o>D|{_L})"
 _SORT = rf"d?(?:{_W}{{1,3}}|{_W}(?:,{_W}{{1,2}})*c{_W}{{1,2}})?"
 """Words before a name that say what it is: "the composer", "songwriter and producer"."""
-_PP = rf"(?P<p>[pioA]|t(?=d?(?:[wN]?ko)?d?[ND]))(?:d?[wN]?ko)?{_SORT}{_O}"
+_PP = rf"(?P<p>[pioAyq]|t(?=d?(?:[wN]?ko)?d?[ND]))(?:d?[wN]?ko)?{_SORT}{_O}"
 _AUX = "(?:Hr*B|B|H)?r*"
-_NOUN = f"d[ND#x']*(?P<n>[wfkslVCZGx1g]{{0,3}}[wfks])"
+_NOUN = "d[ND#x']*(?P<n>[wfkslVCZGx1g]{0,3}[wfks])"
 _ANY = "[wfkslVCZGx1#ND'og-]{1,12}?"
 _OF = f"(?:Br*d{_ANY},?R)?"
 _V = "(?P<v>[VCZ]a?)"
-_REST = f"(?:{_AUX}[VCB])?[wfkslgx1#NDdopit'ra]{{0,16}}?"
+_REST = f"(?:{_AUX}[VCB])?[wfkslgx1#NDdopityq'ra]{{0,16}}?"
 """What a clause may have left before a verb that is joined to it."""
-_TAIL = rf"(?P<p>[pi]|t(?=d?[ND]))(?:d?[wN]?ko)?{_SORT}{_O}"
-_DATE = "(?P<p>[pi])(?P<o>D)"
+_TAIL = rf"(?P<p>[piyq]|t(?=d?[ND]))(?:d?[wN]?ko)?{_SORT}{_O}"
+_DATE = "(?P<p>[piq])(?P<o>D)"
 _LIFE = r"\([^()]{0,3}?"
 
 ENGLISH = Grammar(
     fronted=re.compile(r"(?:^|;)i(?P<o>D),?d?[wfkxl]{0,4}$"),
-    starts=re.compile(r"(?:^|[;:(|R.]|(?<!^N)(?<!^x),|[^N]c)d?[wfkxlgs#]{0,5}$"),
+    starts=re.compile(r"(?:^|[;:(|qR.]|^[piq]D|(?<!^N)(?<!^x),|[^N]c)d?[wfkxlgs#]{0,5}$"),
     subjects=re.compile(r"N(?:(?:,c?|c)d?N)*s?(?![wfkx#'])|N"),
     skipped=re.compile(r"(?:,?r*wAN(?:cN)?)?(?:\([^()]*\))?(?:,[^,;|]{1,40},)?(?:,?R)?"),
-    joined=re.compile(
-        rf"{_REST},?c(?=r*(?:B?r*[VCZ]|G))|,?c(?=d?w?f|r*[BH])|,(?=r*[VCZG])"
-    ),
+    joined=re.compile(rf"{_REST},?c(?=r*(?:B?r*[VCZ]|G))|,?c(?=d?w?f|r*[BH])|,(?=r*[VCZG])"),
     predicates=(
         Pattern(rf"{_OF}H?r*(?P<v>C)r*{_SORT}(?P<o>{_L})", "{v}", tail=_TAIL, tail_of_object=True),
         Pattern(rf"{_OF}H?r*{_V}r*{_SORT}(?P<o>{_L})", "{v}"),
@@ -80,7 +79,10 @@ ENGLISH = Grammar(
         Pattern(rf"{_OF}{_AUX}{_V}r*(?P<o>D)", "{v}", tail=_TAIL),
         Pattern(rf"{_OF}{_AUX}{_V}(?:c[VCZ])?r*#?{_PP}", "{v} {p}", tail=_TAIL),
         Pattern(rf"{_OF}(?P<m>M)r*Br*{_V}r*{_PP}", "{m} be {v} {p}", tail=_TAIL),
-        Pattern(rf"{_OF}{_AUX}(?P<v>[VCZ]a?|H)(?P<n>(?:Ad?)?{_NW}{{1,4}}|d{_NW}{{1,4}}){_PP}", "{v} {n} {p}"),
+        Pattern(
+            rf"{_OF}{_AUX}(?P<v>[VCZ]a?|H)(?P<n>(?:Ad?)?{_NW}{{1,4}}|d{_NW}{{1,4}}){_PP}",
+            "{v} {n} {p}",
+        ),
         Pattern(rf"{_OF}{_AUX}{_V}[pi]d?{_W}{{1,3}}{_TAIL}", "{v} {p}"),
         Pattern(rf"(?:Br*)?(?P<n>1od{_W}{{1,3}}){_PP}", "{n} {p}"),
         Pattern(rf"{_OF}Br*{_NOUN}{_PP}", "{n} {p}", tail=_TAIL),
@@ -95,11 +97,12 @@ ENGLISH = Grammar(
     after_names=(
         Pattern(rf"(?<![ik]N),d(?P<n>{_W}{{0,3}}[wfk]){_PP}", "{n} {p}"),
         Pattern(rf"(?<![ik]N)[,(](?P<n>w?f){_PP}", "{n} {p}"),
-        Pattern(rf"i(?P<o>N)(?![wfkx#'])", "in"),
+        Pattern(r"i(?P<o>N)(?![wfkx#'])", "in"),
         Pattern(rf",R(?P<b>B)r*d?(?P<o>{_L})", "{b}"),
         Pattern(rf",R{_AUX}{_V}{_PP}", "{v} {p}"),
         Pattern(rf",RH?r*{_V}{_SORT}(?P<o>{_L})", "{v}"),
-        Pattern(rf",r*{_V}{_PP}", "{v} {p}", tail=_TAIL),
+        Pattern(rf"(?:\([^()]*\))?,r*{_V}{_PP}", "{v} {p}", tail=_TAIL),
+        Pattern(rf"r*(?P<v>[VC])(?P<p>y){_SORT}{_O}", "{v} {p}"),
         Pattern(rf"\((?P<v>Z)#?{_PP}", "{v} {p}", tail=_TAIL),
         Pattern(rf"\({_V}(?P<o>D)", "{v}", tail=_TAIL),
         Pattern(r"\((?P<o>D)\)", "year"),
@@ -116,7 +119,7 @@ ENGLISH = Grammar(
 )
 
 
-def english_units(
+def english_units(  # noqa: C901  a case for each kind of word
     sentence: EnglishSentence,
     names: Sequence[Occurrence],
     subject: Occurrence | None,
@@ -140,9 +143,7 @@ def english_units(
             was_named = was_named or not (is_date or opens_by_verb or name.type == "NATIONALITY")
             surface = sentence.text[name.start : name.end]
             tag = "D" if is_date else "w" if name.type == "NATIONALITY" else "N"
-            units.append(
-                Unit("w", "") if tag == "w" else Unit(tag, surface, name.form, name.type)
-            )
+            units.append(Unit("w", "") if tag == "w" else Unit(tag, surface, name.form, name.type))
             continue
         tag, words = _read_word(token)
         if subject is not None and not was_named:
@@ -174,7 +175,7 @@ def _opens_by_verb(sentence: EnglishSentence, names: Sequence[Occurrence]) -> bo
 def _with_subject_first(units: list[Unit]) -> list[Unit]:
     """Move the subject of "Born in Vienna, Anna Smith …" before the participle."""
     units[0] = Unit("V", units[0].words)
-    found = re.match(rf"[^;|RBH,]*,d?[wfksx]{{0,3}}(?=N)", "".join(unit.tag for unit in units))
+    found = re.match(r"[^;|RBH,]*,d?[wfksx]{0,3}(?=N)", "".join(unit.tag for unit in units))
     if found is None:
         return units
     comma, name = Unit(",", ","), units[found.end()]
@@ -222,10 +223,10 @@ def is_predicate(word: str) -> bool:
     return _letters().get(word, "") in {*"BHMVCZr"} or word in VERBS_OF_BEING
 
 
-def _read_word(token: Token) -> tuple[str, str]:
+def _read_word(token: Token) -> tuple[str, str]:  # noqa: C901, PLR0911  a case for each kind
     word = token.lower
     if token.kind == SIGN:
-        if word in "\"“”‘’«»`*_":
+        if word in '"“”‘’«»`*_':
             return "", ""
         return ("-" if word in "-–—" else word if word in ",;:().|!" else "|"), word
     if token.kind == POSSESSIVE:
@@ -235,7 +236,7 @@ def _read_word(token: Token) -> tuple[str, str]:
     if token.kind not in {WORD, CAPITAL}:
         return "x", word
     letter = _letters().get(word, "")
-    if token.kind == CAPITAL and letter not in {*"pitdocBHr"}:
+    if token.kind == CAPITAL and letter not in {*"pityqdocBHr"}:
         return "x", word
     if not letter:
         if word.endswith("ed") and len(word) > 4:
@@ -253,13 +254,16 @@ def _read_word(token: Token) -> tuple[str, str]:
 def _letters() -> dict[str, str]:
     """Return the letter of each word that has one of its own."""
     verbs = _verbs()
-    letters = {word: "V" for word in (*verbs.active, *verbs.past_of)}
+    letters = dict.fromkeys((*verbs.active, *verbs.past_of), "V")
     letters.update(dict.fromkeys(_MAKING, "C"))
     letters.update(dict.fromkeys(("starring", "featuring"), "G"))
     letters.update(dict.fromkeys(PLACE_ENDS | PLACE_HEADS | word_set("en", "place_nouns"), "k"))
     letters.update(dict.fromkeys(_RELATION_NOUNS | PERSON_NOUNS | WORK_NOUNS, "f"))
     letters.update(dict.fromkeys(word_set("en", "prepositions"), "p"))
-    letters.update(dict.fromkeys((_SORTS | word_set("en", "nouns_behind_names")) - letters.keys(), "s"))
+    letters.update(
+        dict.fromkeys((_SORTS | word_set("en", "nouns_behind_names")) - letters.keys(), "s")
+    )
+    letters.update(dict.fromkeys(("before", "after", "since", "until"), "q"))
     letters.update(dict.fromkeys(("in", "at", "near"), "i"))
     letters.update(dict.fromkeys(("up", "out", "back", "off", "down", "away", "together"), "a"))
     letters.update(dict.fromkeys(word_set("en", "conjunctions"), "|"))
@@ -273,7 +277,9 @@ def _letters() -> dict[str, str]:
     letters.update(dict.fromkeys(("who", "which", "that"), "R"))
     letters.update(dict.fromkeys(("not", "no", "never", "nor", "neither", "without"), "!"))
     letters.update(dict.fromkeys(("named", "called", "titled", "entitled", "dubbed"), "l"))
-    letters.update({"of": "o", "as": "A", "to": "t", "one": "1", "born": "Z", "died": "Z"})
+    letters.update(
+        {"of": "o", "as": "A", "to": "t", "by": "y", "one": "1", "born": "Z", "died": "Z"}
+    )
     return letters
 
 

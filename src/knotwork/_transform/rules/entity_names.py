@@ -16,6 +16,7 @@ from typing import NamedTuple
 from knotwork._text.languages import HAN, segment, word_set
 from knotwork._text.names import STOP_NAMES
 from knotwork._transform.rules.chinese_sentences import COMMON_NOUNS, is_chinese
+from knotwork._transform.rules.english_clauses import is_predicate
 from knotwork._transform.rules.english_names import YEAR, NameEvidence, opens
 from knotwork._transform.rules.lexicon import (
     ADDRESS,
@@ -36,7 +37,6 @@ from knotwork._transform.rules.lexicon import (
     looks_technical,
     name_type,
 )
-from knotwork._transform.rules.english_clauses import is_predicate
 from knotwork.records import BlockKind, Chunk, Document, Span
 
 _NAME_WORDS = re.compile(r"[^\W_][\w.'’-]*")
@@ -46,7 +46,9 @@ _NUMBERED_NAME = re.compile(
     re.IGNORECASE,
 )
 _OWNED_ACRONYM = re.compile(r"['’]s [A-Z]+$")
-_OWNED_PERSON = re.compile(rf".+?(?P<joined>['’]s )(?:{'|'.join(map(re.escape, HONORIFICS))})\b", re.I)
+_OWNED_PERSON = re.compile(
+    rf".+?(?P<joined>['’]s )(?:{'|'.join(map(re.escape, HONORIFICS))})\b", re.IGNORECASE
+)
 _YEAR_AND_NAME = re.compile(r"\d{4} [A-Z][a-z]+ [A-Z][a-z]+")
 _QUANTITY = re.compile(
     r"\d[\d.,]*[\s-]?(?:[KMGTP]i?[Bb]|[A-Za-z]{1,2}|Hz|[kMG]Hz|bit|bytes?|st|nd|rd|th)\b.*"
@@ -145,7 +147,7 @@ def english_entities(
 def _sides(
     sentence: EnglishSentence, name: Occurrence, names: Sequence[Occurrence]
 ) -> Sequence[Occurrence]:
-    """Return the names on both sides of an "and", or of the "'s" before a person; () for one name."""
+    """Return the names on both sides of an "and", or of "'s" before a title; () for one name."""
     surface = sentence.text[name.start : name.end]
     owned = _OWNED_PERSON.match(surface)
     left, joined, _ = surface.partition(owned["joined"] if owned else " and ")

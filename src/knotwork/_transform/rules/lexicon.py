@@ -254,7 +254,8 @@ def _person_type(words: list[str]) -> str:
 
 _DEFINED = re.compile(
     r"(?:[\"”’']|\s?\([^()]{0,200}\))*,?\s(?:is|was|are|were) (?:also )?(?:an?|the|one of the)\s"
-    r"(?P<phrase>[\w'’/–-]+(?:[ -]+[\w'’/–-]+){0,7})|,\s(?:an?|the)\s(?P<apposed>[\w'’-]+(?: [\w'’-]+){0,4})"
+    r"(?P<phrase>[\w'’/–-]+(?:[ -]+[\w'’/–-]+){0,7})"
+    r"|,\s(?:an?|the)\s(?P<apposed>[\w'’-]+(?: [\w'’-]+){0,4})"
 )
 _NOUN_ENDS = re.compile(
     r"\s(?:of|in|on|at|for|from|by|to|with|about|or|which|who|that|as|where|created|located|based"
@@ -282,7 +283,9 @@ def type_of_noun(noun: str) -> str:
 @cache
 def _types_of_nouns() -> dict[str, str]:
     types = dict.fromkeys(PLACE_ENDS | PLACE_HEADS | word_set("en", "place_kinds"), "PLACE")
-    types.update(dict.fromkeys(ORGANIZATION_ENDS | word_set("en", "organization_kinds"), "ORGANIZATION"))
+    types.update(
+        dict.fromkeys(ORGANIZATION_ENDS | word_set("en", "organization_kinds"), "ORGANIZATION")
+    )
     types.update(dict.fromkeys(EVENT_ENDS, "EVENT"))
     types.update(dict.fromkeys(word_set("en", "product_kinds"), "PRODUCT"))
     types.update(dict.fromkeys(WORK_NOUNS | word_set("en", "work_kinds"), "WORK"))
@@ -291,7 +294,7 @@ def _types_of_nouns() -> dict[str, str]:
     return types
 
 
-def context_type(text: str, start: int, end: int) -> str:
+def context_type(text: str, start: int, end: int) -> str:  # noqa: PLR0911  one for each cue
     """Return the type that follows from the words around ``text[start:end]``, or ``""``."""
     life = _BORN.match(text, end)
     if life and (not life["from"] or int(life["to"]) - int(life["from"]) >= _SHORTEST_LIFE):
@@ -314,7 +317,9 @@ def context_type(text: str, start: int, end: int) -> str:
     return "PERSON" if noun in HONORIFICS and noun.endswith(".") else ""
 
 
-_TECHNICAL = re.compile(r"[A-Z]{2,}\d*|\d+[A-Z]{1,2}\+?|[A-Za-z]+-?\d[\w.]*|[A-Z][a-z]+[A-Z]\w*", re.ASCII)
+_TECHNICAL = re.compile(
+    r"[A-Z]{2,}\d*|\d+[A-Z]{1,2}\+?|[A-Za-z]+-?\d[\w.]*|[A-Z][a-z]+[A-Z]\w*", re.ASCII
+)
 
 
 def shape_type(name: str, *, in_chinese: bool) -> str:

@@ -36,6 +36,7 @@ from knotwork._transform.rules.chinese_sentences import (
     find_han_names,
     is_chinese,
 )
+from knotwork._transform.rules.clauses import SentenceRelation
 from knotwork._transform.rules.dictionary import Dictionary, Term, TermMatcher
 from knotwork._transform.rules.english_names import (
     NameEvidence,
@@ -73,11 +74,10 @@ from knotwork._transform.rules.lexicon import (
 )
 from knotwork._transform.rules.rule_settings import RuleSettings
 from knotwork._transform.rules.sentence_relations import (
-    SentenceRelation,
-    types_by_relation,
     co_occurrence,
     han_links,
     sentence_links,
+    types_by_relation,
 )
 from knotwork.records import (
     ALIAS_RELATION,
@@ -290,15 +290,19 @@ class _ChunkReading:
                 if n.form in shown
             ]
             columns = self.reading.columns.get(Span(sentence.start, sentence.end), "")
-            read = han_links if isinstance(sentence, HanSentence) else sentence_links
-            links = read(
-                sentence,
-                mains,
-                subject=topic,
-                kinds=kinds,
-                columns=columns,
-                settings=self.settings,
-            )
+            if isinstance(sentence, HanSentence):
+                links = han_links(
+                    sentence, mains, subject=topic, columns=columns, settings=self.settings
+                )
+            else:
+                links = sentence_links(
+                    sentence,
+                    mains,
+                    subject=topic,
+                    kinds=kinds,
+                    columns=columns,
+                    settings=self.settings,
+                )
             for item in links:
                 self.reading.note_types(item)
                 weights[item] += 1
@@ -398,6 +402,9 @@ class DocumentReading:
         self.types = self._find_types(document)
         self._name_defined()
         self.aliases, self.surnames = self._find_aliases()
+        for one, other in self.aliases.items():
+            known = self.types.get(other) or self.types.get(one, "")
+            self.types.update({form: self.types.get(form) or known for form in (one, other)})
         self._type_by_shape()
 
     def sentences_of(self, chunk: Chunk) -> list[AnySentence]:
@@ -473,7 +480,7 @@ class DocumentReading:
                     names[span] = _merged(names[span], _dictionary_matches(matcher, sentence))
         return names
 
-    def _find_types(self, document: Document) -> dict[str, str]:
+    def _find_types(self, document: Document) -> dict[str, str]:  # noqa: C901
         """Return the type of each name: from its own words, else by vote over its contexts."""
         types: dict[str, str] = {}
         votes: dict[str, Counter[str]] = {}
@@ -490,8 +497,7 @@ class DocumentReading:
                     continue
                 if said := defining_noun(text, name.end):
                     self.kinds.setdefault(name.form, set()).add(said)
-                    if not known:
-                        known = types[name.form] = type_of_noun(said)
+                    known = types[name.form] = known or type_of_noun(said)
                 if known in {"", IDENTIFIER}:
                     place = (text, name.start, name.end)
                     if known == IDENTIFIER:
@@ -570,11 +576,6 @@ class DocumentReading:
                     stated.setdefault(*alias)
                     if looks_like_acronym(self.surface(alias.short)):
                         self.entities.update(alias)
-        for short, full in stated.items():
-            known = self.types.get(full) or self.types.get(short)
-            for form in (short, full):
-                if known and not self.types.get(form):
-                    self.types[form] = known
         for short, entry in self.dictionary.full_names.items():
             stated.setdefault(short, normal_form(entry.term))
         forms = [n.form for names in self.names.values() for n in names]

@@ -22,6 +22,7 @@ from knotwork._transform.rules.lexicon import EnglishSentence, Occurrence
 from knotwork._transform.rules.rule_settings import RuleSettings
 from knotwork.records import CO_OCCURRENCE_RELATION, entity_id
 
+
 def sentence_links(
     sentence: EnglishSentence,
     names: Sequence[Occurrence],
@@ -50,7 +51,6 @@ def han_links(
     names: Sequence[Occurrence],
     *,
     subject: Occurrence | None,
-    kinds: Collection[str] = (),  # noqa: ARG001  said by a noun in English only
     columns: str = "",
     settings: RuleSettings,
 ) -> list[SentenceRelation]:
