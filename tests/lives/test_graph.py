@@ -15,7 +15,7 @@ def test_the_surroundings_of_an_entity_are_a_subgraph_and_a_text(kb):
     assert "- Oriane Keld -born in→ Tarnby" in text.splitlines()
     assert "- Petra Oyelund -has manager→ Oriane Keld" in text.splitlines()
     assert "关系" in around.format(language="zh")
-    assert ("Entity", "has manager", "Entity") in {
+    assert ("PERSON", "has manager", "PERSON") in {
         (kind.source, kind.relation, kind.target) for kind in around.schema().relation_types
     }
     short = around.format(budget=120)
