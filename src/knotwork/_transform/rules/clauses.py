@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from typing import NamedTuple
 
 
@@ -65,6 +66,9 @@ class Grammar(NamedTuple):
     allows: Callable[[Unit, str, Unit], str]
     """Returns the relation of two names as it is stored, "" if it is not one."""
     joiner: str = " "
+
+
+_compiled = cache(re.compile)
 
 
 def read_clauses(grammar: Grammar, units: Sequence[Unit]) -> Iterator[SentenceRelation]:
@@ -123,14 +127,14 @@ class _Reader:
     ) -> tuple[list[SentenceRelation], int]:
         """Return the relations of the first pattern that fits, and where the next may begin."""
         for pattern in patterns:
-            match = re.compile(pattern.tags).match(self.tags, start)
+            match = _compiled(pattern.tags).match(self.tags, start)
             if match is None:
                 continue
             found: list[SentenceRelation] = []
             self._take(pattern, match, subjects, found)
             if not found:
                 continue
-            end, tail = match.end(), re.compile(pattern.tail) if pattern.tail else None
+            end, tail = match.end(), _compiled(pattern.tail) if pattern.tail else None
             owners = self._names(*match.span("o")) if pattern.tail_of_object else subjects
             while tail is not None and (more := tail.match(self.tags, end)):
                 label = pattern.label.removesuffix(" {p}") + " {p}"
