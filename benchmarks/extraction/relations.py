@@ -52,7 +52,7 @@ def read_documents(data: Path, texts: list[Path]) -> Iterator[tuple[str, Documen
         yield path.stem, Document(path.name, path.read_text(encoding="utf-8"), "")
     for name in SETS:
         lines = (data / "qa" / name / "corpus.jsonl").read_text(encoding="utf-8").splitlines()
-        for line in random.Random(7).sample(lines, PASSAGES):
+        for line in random.Random(7).sample(lines, min(PASSAGES, len(lines))):
             passage = json.loads(line)
             yield name, Document(str(passage["pid"]), passage["text"], passage.get("title", ""))
 
