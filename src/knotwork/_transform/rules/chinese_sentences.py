@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
 
 from knotwork._text.languages import HAN_CHARACTER, HanWord, segment, simplify, word_list, word_set
 from knotwork._text.names import normal_form
@@ -32,7 +31,7 @@ NOUN_ENDS = frozenset("性化类库间证单")
 
 SURNAMES: frozenset[str] = frozenset(*word_list("zh", "surnames"))
 
-(TRANSLITERATING,) = word_list("zh", "transliterating")
+TRANSLITERATING = "".join(word_list("zh", "transliterating"))
 
 COMMON_NOUNS = word_set("zh", "common_nouns")
 
@@ -42,6 +41,7 @@ _NAME_TAGS = _PERSON_TAGS | {"ns", "nt", "nz", "eng"}
 _NOUN_TAGS = _NAME_TAGS | {"n", "vn", "an", "j", "l", "ng", "b", "nrt"}
 _FOREIGN = re.compile(rf"[{TRANSLITERATING}]{{1,9}}(?:\s?[·•‧・･]\s?[{TRANSLITERATING}]{{1,9}})+")
 _CERTAIN_NAME_TAGS = frozenset({"ns", "nt", "nz", "nr"})
+_PARTICLE_TAGS = frozenset({"p", "c", "d", "uj", "ul", "u", "r"})
 _TITLE_MARKS = re.compile(r"[《〈]([^《》〈〉\n]{1,40})[》〉]")
 _QUOTES = re.compile(r"[“「『\"]([^“”「」『』\"\n，。！？；,!?;]{2,16})[”」』\"]")
 _DATES = re.compile(
@@ -99,10 +99,7 @@ def find_han_names(sentence: HanSentence) -> tuple[list[Occurrence], list[Occurr
     """Return the names of a sentence, and nouns that become terms if the document repeats them."""
     text = sentence.text
     names = list(_marked(text))
-    names.extend(
-        Occurrence(*match.span(), normal_form(match[0]), "PERSON")
-        for match in _FOREIGN.finditer(sentence.simplified)
-    )
+    names.extend(_foreign(sentence))
     taken = [(n.start, n.end) for n in names]
     names.extend(_beside(_latin(text), taken))
     words = sentence.words
@@ -121,6 +118,21 @@ def find_han_names(sentence: HanSentence) -> tuple[list[Occurrence], list[Occurr
         nouns.extend(_beside(terms, taken))
         position = last
     return names, nouns
+
+
+def _foreign(sentence: HanSentence) -> Iterator[Occurrence]:
+    """Yield names with a middle dot, without the particles that may begin or end them."""
+    bounds = {word.start: word for word in sentence.words}
+    ends = {word.end: word for word in sentence.words}
+    for match in _FOREIGN.finditer(sentence.simplified):
+        start, end = match.span()
+        while (word := bounds.get(start)) is not None and word.tag in _PARTICLE_TAGS:
+            start = word.end
+        while (word := ends.get(end)) is not None and word.tag in _PARTICLE_TAGS:
+            end = word.start
+        if sentence.text[end - 1] in "于於" and _DATES.match(sentence.text, end):
+            end -= 1
+        yield Occurrence(start, end, normal_form(sentence.text[start:end]), "PERSON")
 
 
 def _beside(found: Iterable[Occurrence], taken: Sequence[tuple[int, int]]) -> Iterator[Occurrence]:
@@ -253,12 +265,15 @@ def _branch(run: Sequence[HanWord], position: int) -> int | None:
 
 
 def _organization(run: Sequence[HanWord], position: int) -> int | None:
-    if run[position].tag not in {"ns", "nt", "nz", "n", "j", "nr", "vn"}:
+    first = run[position]
+    if first.tag not in {"ns", "nt", "nz", "n", "j", "nr", "vn"}:
         return None
+    if first.simplified in ORGANIZATION_WORDS:
+        return None  # 公司总部
     for last in range(min(len(run), position + _LONGEST_RUN) - 1, position - 1, -1):
         text = run[last].simplified
         alone = last == position
-        if alone and (len(text) < 4 or text in ORGANIZATION_WORDS):
+        if alone and (len(text) < 4 or {text, text[:2]} & ORGANIZATION_WORDS):
             continue
         if text in ORGANIZATION_WORDS or text.endswith(HAN_ORGANIZATION_ENDS):
             named = any(word.tag in _CERTAIN_NAME_TAGS for word in run[position : last + 1])
@@ -284,7 +299,7 @@ def _place(run: Sequence[HanWord], position: int) -> int | None:
     return last if run[last].end - run[position].start >= 2 else None
 
 
-_KIND_OF = {_organization: "ORGANIZATION", _branch: "", _place: "PLACE"}
+_KIND_OF = {_organization: "ORGANIZATION", _branch: "ORGANIZATION", _place: "PLACE"}
 
 
 def _single(word: HanWord, following: HanWord | None) -> Occurrence | None:
@@ -300,7 +315,7 @@ def _single(word: HanWord, following: HanWord | None) -> Occurrence | None:
             return name if certain else name._replace(doubtful=True)
         return None
     if word.tag == "nt":
-        return _joined([word], "ORGANIZATION" if text.endswith(HAN_ORGANIZATION_ENDS) else "")
+        return _joined([word], "ORGANIZATION")
     return _joined([word], "")._replace(doubtful=True) if word.tag == "nz" else None
 
 
@@ -322,98 +337,3 @@ def _terms(run: Sequence[HanWord]) -> Iterator[Occurrence]:
 def _joined(words: Sequence[HanWord], kind: str, *, part: bool = False) -> Occurrence:
     form = normal_form("".join(word.text for word in words))
     return Occurrence(words[0].start, words[-1].end, form, kind, part)
-
-
-_VERBS = "|".join(sorted(word_list("zh", "verbs_of_relations"), key=len, reverse=True))
-_VERB = re.compile(
-    "(?:(?:也|还|又|已|已经|曾|曾经|正式|主要|共同|首次|成功|随后|后来|一直|现|均|都|再次|率先|先后)*)"
-    f"(?P<verb>{_VERBS})"
-    '(?:了|过|着)?(?:一款|一个|一部|一家|一种|首个|首款|全新的?)?[《“「"\\s]*'
-)
-_SORT = (
-    "(?:软件包|套件|命令|程序|工具|文件|服务器|服务|协议|系统|模块|参数|项目|平台|语言|内核|桌面环境|桌面|环境|库|格式"
-    "|发行版|软件|网站|数据库|浏览器|架构|团队|社区|驱动|算法|标准|组织|公司)"
-)
-_SORT_BEHIND = re.compile(f'\\s?{_SORT}(?:的?)(?=[\\s，,。；;：:、（()）”」"》!！?？]|$)')
-_LEADING_SORT = re.compile(f"\\s?{_SORT}")
-_BY = re.compile(r"\s*[,，]?\s*(?:也|都|均|现)?(?:是|已)?由\s*")
-_DONE_BY = re.compile(
-    r"\s?(?:公司|项目|团队|社区)?\s?(?:所|来|共同|负责|主导)?(?P<verb>开发|维护|提供|设计|编写|创建|创立|创办|建立|发起|发布|出版|管理|制定|"
-    r"生产|制造|运营|控制|启动|执导|主演|创作|撰写|赞助|支持|生成)"
-)
-_IS_OF = re.compile(r"\s*(?:是|为)\s*")
-_NOUN_OF = re.compile(r"的(?P<noun>[\u4e00-\u9fff]{1,6}?)(?=[,，。；;、（(]|$)")
-_CLAUSE_STARTS = '，,。；;：:、（(“”「」"》\n|—-！!？?'
-_AFTER = '，,。；;：:、（()）”」"》\n|！!？?'
-_JOINED = ("和", "与", "及", "或", "等", "以及", "并", "后", "时")
-_BEFORE_SUBJECT = re.compile(
-    r"(?:(?:日|月|年|期间|近日|日前|今年|去年|目前|同时|其中|此外|因此|由于|例如|如|而|但|且|并且|随着)[,，\s]*)$"
-)
-
-
-class HanStatement(NamedTuple):
-    """The words of a relation; ``reversed`` if the later name is its subject."""
-
-    words: str = ""
-    reversed: bool = False
-
-
-def han_relation(sentence: HanSentence, before: Occurrence, after: Occurrence) -> HanStatement:
-    """Return the relation that the characters between two names of a sentence state."""
-    text = sentence.simplified
-    between = text[before.end : after.start]
-    if "DATE" in {before.type, after.type}:
-        return HanStatement()
-    title = _title_between(between, before, after)
-    if title:
-        return HanStatement(title, reversed=True)
-    if not _is_subject(text, before.start):
-        return HanStatement()
-    readers = (_verb, _author, _is_of)
-    return HanStatement(next(filter(None, (read(between, text, after) for read in readers)), ""))
-
-
-def _verb(between: str, text: str, after: Occurrence) -> str:
-    """Return the verb of "中国联通发布《…》"."""
-    bare = between.lstrip('》”」"）) ')
-    verb = _VERB.fullmatch(bare) or _VERB.fullmatch(_LEADING_SORT.sub("", bare, count=1).lstrip())
-    return verb["verb"] if verb is not None and _is_whole(text, after.end) else ""
-
-
-def _author(between: str, text: str, after: Occurrence) -> str:
-    """Return "由…开发" of "CrossOver，由 CodeWeavers 开发"."""
-    done = _DONE_BY.match(text, after.end) if _BY.fullmatch(between) else None
-    return f"由…{done['verb']}" if done is not None else ""
-
-
-def _is_of(between: str, text: str, after: Occurrence) -> str:
-    """Return "是…的首都" of "北京是中国的首都"."""
-    noun = _NOUN_OF.match(text, after.end) if _IS_OF.fullmatch(between) else None
-    return f"是…的{noun['noun']}" if noun is not None else ""
-
-
-def _title_between(between: str, before: Occurrence, after: Occurrence) -> str:
-    """Return the post of a person between organization and name: 中国联通董事长刘烈宏."""
-    if after.type != "PERSON" or before.type not in {"ORGANIZATION", "PLACE", ""}:
-        return ""
-    for post in filter(None, re.split("[、兼]", between)):
-        if post not in _POSTS:
-            return ""
-    return between.strip("、兼")
-
-
-_COURTESY = frozenset(["先生", "女士", "小姐", "老师", "同志", "夫人"])
-_POSTS = (PERSON_TITLES - _COURTESY) | {"副总经理", "副总裁", "党组书记", "首席执行官"}
-
-
-def _is_subject(text: str, start: int) -> bool:
-    """Return True if a clause begins here: after a punctuation mark or a word for time."""
-    bare = text[:start].rstrip('《“「" ')
-    return not bare or bare[-1] in _CLAUSE_STARTS or bool(_BEFORE_SUBJECT.search(bare))
-
-
-def _is_whole(text: str, end: int) -> bool:
-    if _SORT_BEHIND.match(text, end):
-        return True
-    rest = text[end : end + 6].lstrip('》”」" ')
-    return not rest or rest[0] in _AFTER or rest.startswith(_JOINED)

@@ -66,12 +66,15 @@ class NameEvidence(NamedTuple):
     """Words that occur in lower case."""
     capitalised: frozenset[str]
     """Words that occur with a capital inside a sentence, headlines excluded."""
+    unnumbered: frozenset[str] = frozenset()
+    """Words that also occur with a capital and without a number before them."""
 
 
 def gather_evidence(sentences: Iterable[EnglishSentence]) -> NameEvidence:
     """Collect the words of a document that occur in lower case, and those with a capital."""
     lower: set[str] = set()
     capitalised: set[str] = set()
+    unnumbered: set[str] = set()
     for sentence in checked(sentences):
         if sentence.headline:
             continue
@@ -84,7 +87,12 @@ def gather_evidence(sentences: Iterable[EnglishSentence]) -> NameEvidence:
                 if tokens[i].kind == CAPITAL and not opens(tokens, i)
             ]
         )
-    return NameEvidence(frozenset(lower), frozenset(capitalised))
+        unnumbered.update(
+            tokens[i].lower
+            for i in sentence.marked
+            if tokens[i].kind == CAPITAL and (not i or tokens[i - 1].kind != NUMBER)
+        )
+    return NameEvidence(frozenset(lower), frozenset(capitalised), frozenset(unnumbered))
 
 
 def find_names(sentence: EnglishSentence, evidence: NameEvidence) -> list[Occurrence]:
@@ -159,6 +167,8 @@ def _continuation(
         gap = token.start - end
         if gap > 2 or joiners > 3:
             return None
+        if _is_planet(token, tokens[last]) and gap == 1:
+            return position
         if token.kind == NUMBER:
             alone = tokens[last].kind == NUMBER
             return None if joiners or gap != 1 or alone else position
@@ -175,6 +185,11 @@ def _continuation(
             return None
         end = token.end
     return None
+
+
+def _is_planet(token: Token, before: Token) -> bool:
+    """Return True for the letter behind the number of a star: LHS 475 b."""
+    return before.kind == NUMBER and len(token.text) == 1 and token.text in "bcdefgh"
 
 
 def _is_capital(tokens: Sequence[Token], position: int) -> bool:
@@ -205,7 +220,12 @@ def _trimmed(
             first += 1
     opening = tokens[first]
     common = opening.lower in common_words() and opening.lower not in evidence.capitalised
-    if opening.kind == NUMBER and first < last and not _NUMBER_NAME.match(opening.text):
+    counted = last == first + 1 and tokens[last].lower in evidence.unnumbered
+    if (
+        opening.kind == NUMBER
+        and first < last
+        and (not _NUMBER_NAME.match(opening.text) or (counted and not YEAR.match(opening.text)))
+    ):
         return _trimmed(tokens, first + 1, last, evidence)
     if first == last:
         return (first, last) if _names_alone(tokens, first, evidence, common=common) else None
@@ -313,7 +333,7 @@ def _quoted_titles(text: str) -> Iterator[Occurrence]:
         start = match.end(group) - len(title)
         form = normal_form(title)
         if len(words) > 1 or (form not in STARTERS and len(form) > 1):
-            yield Occurrence(start, start + len(title.rstrip(",.;")), form)
+            yield Occurrence(start, start + len(title.rstrip(",.;'’")), form)
 
 
 def _comma_names(

@@ -16,6 +16,7 @@ from typing import NamedTuple
 from knotwork._text.languages import HAN, segment, word_set
 from knotwork._text.names import STOP_NAMES
 from knotwork._transform.rules.chinese_sentences import COMMON_NOUNS, is_chinese
+from knotwork._transform.rules.english_clauses import is_predicate
 from knotwork._transform.rules.english_names import YEAR, NameEvidence, opens
 from knotwork._transform.rules.lexicon import (
     ADDRESS,
@@ -36,7 +37,6 @@ from knotwork._transform.rules.lexicon import (
     looks_technical,
     name_type,
 )
-from knotwork._transform.rules.sentence_relations import is_predicate
 from knotwork.records import BlockKind, Chunk, Document, Span
 
 _NAME_WORDS = re.compile(r"[^\W_][\w.'’-]*")
@@ -46,6 +46,9 @@ _NUMBERED_NAME = re.compile(
     re.IGNORECASE,
 )
 _OWNED_ACRONYM = re.compile(r"['’]s [A-Z]+$")
+_OWNED_PERSON = re.compile(
+    rf".+?(?P<joined>['’]s )(?:{'|'.join(map(re.escape, HONORIFICS))})\b", re.IGNORECASE
+)
 _YEAR_AND_NAME = re.compile(r"\d{4} [A-Z][a-z]+ [A-Z][a-z]+")
 _QUANTITY = re.compile(
     r"\d[\d.,]*[\s-]?(?:[KMGTP]i?[Bb]|[A-Za-z]{1,2}|Hz|[kMG]Hz|bit|bytes?|st|nd|rd|th)\b.*"
@@ -144,11 +147,12 @@ def english_entities(
 def _sides(
     sentence: EnglishSentence, name: Occurrence, names: Sequence[Occurrence]
 ) -> Sequence[Occurrence]:
-    """Return the names on both sides of an "and" that joins two names; () for a single name."""
+    """Return the names on both sides of an "and", or of "'s" before a title; () for one name."""
     surface = sentence.text[name.start : name.end]
-    left, joined, _ = surface.partition(" and ")
+    owned = _OWNED_PERSON.match(surface)
+    left, joined, _ = surface.partition(owned["joined"] if owned else " and ")
     quoted = sentence.text[max(0, name.start - 1) : name.start] in set("\"“«‘`'")
-    if not joined or quoted or name_type(surface, name.form):
+    if not joined or quoted or (name_type(surface, name.form) and not owned):
         return ()
     ends = (name.start + len(left), name.end)
     starts = (name.start, name.start + len(left) + len(joined))

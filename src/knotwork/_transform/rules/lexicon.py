@@ -40,6 +40,7 @@ ORGANIZATION_HEADS = word_set("en", "organization_heads")
 PLACE_ENDS = word_set("en", "place_ends")
 PLACE_HEADS = word_set("en", "place_heads")
 WORK_NOUNS = word_set("en", "work_nouns")
+EVENT_ENDS = word_set("en", "event_ends")
 
 PRONOUNS = word_set("en", "pronouns")
 
@@ -198,8 +199,11 @@ class Occurrence(NamedTuple):
 _NAME_WORD = re.compile(r"[\w.'’-]+")
 _WORD_BEFORE = re.compile(r"([\w.]+),?\s+[\"“«'‘]?(?:the\s+|The\s+)?$")
 _BORN = re.compile(
-    r"\s*[(（][^()（）]{0,60}(?:born|died|\d{4}\s*[–—-]\s*(?:\w+\s+)?(?:\w+\s+)?\d{4})"
+    r"\s*[(（][^()（）]{0,60}(?:born|died|(?P<from>\d{4})\s*[–—-]\s*(?:\w+\s+){0,2}(?P<to>\d{4}))"
 )
+_SHORTEST_LIFE = 15
+"""Years; a shorter span is a career, an office or a series."""
+_OF_MEMBERS = re.compile(r"[A-Z]{3,5}")
 _TITLE_SUFFIX = re.compile(r"\(([^()]*)\)\s*$")
 _INITIALS = re.compile(r"(?:[A-Z]\.\s?){1,3}[A-Z][\w'’-]+")
 
@@ -212,14 +216,23 @@ def name_type(name: str, form: str) -> str:
     if words and words[0] in {"the", "a", "an"}:
         words = words[1:]
     if len(words) < 2:
-        return ""
+        return "NATIONALITY" if form in _nationalities() else ""
+    if words[0] in NOBLE_TITLES and words[1] == "of":
+        return "PERSON"
     if "of" in words[1:]:
         head = words[words.index("of", 1) - 1]
         return _type_of_end(head, ORGANIZATION_HEADS, PLACE_HEADS) or _person_type(words)
+    if words[-1] in EVENT_ENDS or (words[-2] in EVENT_ENDS and not words[-1].strip("ivx")):
+        return "EVENT"
     kind = _type_of_end(words[-1], ORGANIZATION_ENDS, PLACE_ENDS)
     if not kind and words[0] in PLACE_HEADS and len(words) == 2:
         kind = "PLACE"
     return kind or _person_type(words) or ("PERSON" if _INITIALS.fullmatch(name) else "")
+
+
+@cache
+def _nationalities() -> frozenset[str]:
+    return word_set("en", "nationalities")
 
 
 def _type_of_end(word: str, organizations: frozenset[str], places: frozenset[str]) -> str:
@@ -239,11 +252,56 @@ def _person_type(words: list[str]) -> str:
     return "" if {"and", "the", "in", "for", "at"} & set(words) else "PERSON"
 
 
-def context_type(text: str, start: int, end: int) -> str:
+_DEFINED = re.compile(
+    r"(?:[\"”’']|\s?\([^()]{0,200}\))*,?\s(?:is|was|are|were) (?:also )?(?:an?|the|one of the)\s"
+    r"(?P<phrase>[\w'’/–-]+(?:[ -]+[\w'’/–-]+){0,7})"
+    r"|,\s(?:an?|the)\s(?P<apposed>[\w'’-]+(?: [\w'’-]+){0,4})"
+)
+_NOUN_ENDS = re.compile(
+    r"\s(?:of|in|on|at|for|from|by|to|with|about|or|which|who|that|as|where|created|located|based"
+    r"|directed|founded|published|known|written|produced|developed|set|used|built|born)\b.*"
+)
+
+
+def defining_noun(text: str, end: int) -> str:
+    """Return the noun of "is a river in", "was an American actor" behind a name; or ""."""
+    match = _DEFINED.match(text, end)
+    if match is None:
+        return ""
+    phrase = _NOUN_ENDS.sub("", match["phrase"] or match["apposed"])
+    parts = [re.split("[ -]+", part.lower()) for part in phrase.split(" and ")]
+    heads = [word for part in reversed(parts) for word in reversed(part[-2:])]
+    noun = next(filter(type_of_noun, heads), parts[-1][-1])
+    return noun if match["phrase"] or type_of_noun(noun) else ""
+
+
+def type_of_noun(noun: str) -> str:
+    """Return the type of what a noun names: PERSON of "actor"; or ""."""
+    return _types_of_nouns().get(noun, "")
+
+
+@cache
+def _types_of_nouns() -> dict[str, str]:
+    types = dict.fromkeys(PLACE_ENDS | PLACE_HEADS | word_set("en", "place_kinds"), "PLACE")
+    types.update(
+        dict.fromkeys(ORGANIZATION_ENDS | word_set("en", "organization_kinds"), "ORGANIZATION")
+    )
+    types.update(dict.fromkeys(EVENT_ENDS, "EVENT"))
+    types.update(dict.fromkeys(word_set("en", "product_kinds"), "PRODUCT"))
+    types.update(dict.fromkeys(WORK_NOUNS | word_set("en", "work_kinds"), "WORK"))
+    persons = PERSON_NOUNS | word_set("en", "person_kinds")
+    types.update(dict.fromkeys(persons, "PERSON"))
+    return types
+
+
+def context_type(text: str, start: int, end: int) -> str:  # noqa: PLR0911  one for each cue
     """Return the type that follows from the words around ``text[start:end]``, or ``""``."""
-    if _BORN.match(text, end):
+    life = _BORN.match(text, end)
+    if life and (not life["from"] or int(life["to"]) - int(life["from"]) >= _SHORTEST_LIFE):
         return "PERSON"
     before = text[max(0, start - 40) : start]
+    if _OF_MEMBERS.fullmatch(text, start, end) and before[-4:].lower() == "the ":
+        return "ORGANIZATION"
     match = _WORD_BEFORE.search(before)
     if match is None:
         return ""
@@ -257,6 +315,21 @@ def context_type(text: str, start: int, end: int) -> str:
     if several and noun in PERSON_NOUNS:
         return "PERSON"
     return "PERSON" if noun in HONORIFICS and noun.endswith(".") else ""
+
+
+_TECHNICAL = re.compile(
+    r"[A-Z]{2,}\d*|\d+[A-Z]{1,2}\+?|[A-Za-z]+-?\d[\w.]*|[A-Z][a-z]+[A-Z]\w*", re.ASCII
+)
+
+
+def shape_type(name: str, *, in_chinese: bool) -> str:
+    """Return TERM for a technical name by its spelling (Text2Cypher, LlamaIndex, GPU), PERSON for
+    a given name alone; or "". An acronym is certainly technical only in a Chinese sentence.
+    """
+    words = name.split()
+    if all(_TECHNICAL.fullmatch(word) for word in words):
+        return "" if name.isalpha() and name.isupper() and not in_chinese else "TERM"
+    return "PERSON" if name.istitle() and name.lower() in given_names() else ""
 
 
 def title_type(title: str) -> str:

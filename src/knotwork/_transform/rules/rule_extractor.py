@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 
 from knotwork._cancellation import checked
@@ -36,6 +36,7 @@ from knotwork._transform.rules.chinese_sentences import (
     find_han_names,
     is_chinese,
 )
+from knotwork._transform.rules.clauses import SentenceRelation
 from knotwork._transform.rules.dictionary import Dictionary, Term, TermMatcher
 from knotwork._transform.rules.english_names import (
     NameEvidence,
@@ -62,18 +63,21 @@ from knotwork._transform.rules.lexicon import (
     Occurrence,
     common_words,
     context_type,
+    defining_noun,
     is_command,
     name_type,
     noun_type,
     read_definitions,
+    shape_type,
     title_type,
+    type_of_noun,
 )
 from knotwork._transform.rules.rule_settings import RuleSettings
 from knotwork._transform.rules.sentence_relations import (
-    SentenceRelation,
     co_occurrence,
     han_links,
     sentence_links,
+    types_by_relation,
 )
 from knotwork.records import (
     ALIAS_RELATION,
@@ -92,7 +96,7 @@ from knotwork.records import (
     entity_id,
 )
 
-RULES_VERSION = 5
+RULES_VERSION = 6
 """Increment it whenever the results of the rules change."""
 
 
@@ -117,13 +121,13 @@ class RuleExtractor:
             reading = DocumentReading(
                 document, leaves, dictionary=self.dictionary, settings=self.settings
             )
-        extractions: list[Extraction] = []
-        before: Chunk | None = None
+        before = [None, *leaves]
         with phase(0.7, 1.0):
-            for chunk in checked(reported(leaves)):
-                extractions.append(_ChunkReading(reading, chunk, before).extraction())
-                before = chunk
-        return extractions
+            read = [
+                _ChunkReading(reading, chunk, before[number])
+                for number, chunk in enumerate(checked(reported(leaves)))
+            ]
+            return [each.extraction() for each in checked(read)]
 
 
 class _ChunkReading:
@@ -144,8 +148,9 @@ class _ChunkReading:
             if short in self.spans:
                 self.spans.setdefault(full, dict(self.spans[short]))
         self.aliases = {short: full for short, full in known.items() if short in self.spans}
+        self._read_relations()
 
-    def extraction(self) -> Extraction:
+    def _read_relations(self) -> None:
         counts = {form: len(spans) for form, spans in self.spans.items()}
         topics = strongest_topics(self._topics(counts))
         about = salience(counts, self.aliases, self.settings)
@@ -155,15 +160,20 @@ class _ChunkReading:
         if len(kept) > self.settings.entities_per_chunk:
             kept.sort(key=lambda form: (-about[form], -counts.get(form, 0), form))
             del kept[self.settings.entities_per_chunk :]
-        mentions = tuple(self._mention(form, topics.get(form), about[form]) for form in kept)
-        subject = max(topics.values(), key=lambda t: t.about).form if topics else ""
-        relations = tuple(self._relations(set(kept), subject))
+        self.about, self.topics, self.kept = about, topics, kept
+        self.relations = tuple(self._relations(set(kept), self._subject(topics, kept)))
+
+    def extraction(self) -> Extraction:
+        """Return what was read, with the types that all chunks of the document show."""
+        mentions = tuple(
+            self._mention(form, self.topics.get(form), self.about[form]) for form in self.kept
+        )
         descriptions = tuple(
             Description(self.chunk.id, form, text)
             for form, text in self.defined.items()
-            if form in about
+            if form in self.about
         )
-        return Extraction(self.chunk.id, mentions, relations, descriptions)
+        return Extraction(self.chunk.id, mentions, self.relations, descriptions)
 
     def _gather(self) -> None:
         phrases: set[str] = set()
@@ -252,25 +262,49 @@ class _ChunkReading:
             kind = KEYWORD
         return Mention(self.chunk.id, form, " ".join(name.split()), kind, spans, round(about, 4))
 
+    def _subject(self, topics: Mapping[str, WeightedTopic], kept: Iterable[str]) -> str:
+        """Return the entity that a pronoun means: the topic, or the full name of a short title."""
+        if not topics or not (self.reading.title or self.reading.defines_subject):
+            return ""
+        topic = max(topics.values(), key=lambda t: t.about).form
+        shown = self.reading.entities
+        if topic in shown:
+            return topic
+        first, *_, last = f"{topic} {topic}".split()
+        return next((f for f in kept if f in shown and {first, last} <= set(f.split())), "")
+
     def _relations(self, kept: set[str], subject: str) -> list[Relation]:
         weights: Counter[SentenceRelation] = Counter()
         spans: dict[SentenceRelation, Span] = {}
         shown = kept & self.reading.entities
-        subject = subject if subject in shown else ""
+        topic = (
+            Occurrence(0, 0, subject, self.reading.types.get(subject, ""))
+            if subject in shown
+            else None
+        )
+        kinds = {*self.reading.kinds.get(subject, ()), subject.rpartition(" ")[2]}
         for sentence, names in self.sentences:
             mains = [
                 n._replace(type=self.reading.types.get(n.form, n.type))
                 for n in names
-                if not n.part and n.form in shown
+                if n.form in shown
             ]
             columns = self.reading.columns.get(Span(sentence.start, sentence.end), "")
             if isinstance(sentence, HanSentence):
-                links = han_links(sentence, mains, columns=columns, settings=self.settings)
+                links = han_links(
+                    sentence, mains, subject=topic, columns=columns, settings=self.settings
+                )
             else:
                 links = sentence_links(
-                    sentence, mains, subject=subject, columns=columns, settings=self.settings
+                    sentence,
+                    mains,
+                    subject=topic,
+                    kinds=kinds,
+                    columns=columns,
+                    settings=self.settings,
                 )
             for item in links:
+                self.reading.note_types(item)
                 weights[item] += 1
                 spans.setdefault(item, Span(sentence.start, sentence.end))
         for definition in self.reading.defined_as(self.defined):
@@ -363,9 +397,15 @@ class DocumentReading:
         """Normal forms of the names that are entities; the others are keywords."""
         with phase(0.4, 0.9):
             self.names = self._find_names()
+        self.kinds: dict[str, set[str]] = {}
+        """The nouns that say what a name is: "film" of "Jaws is a film"."""
         self.types = self._find_types(document)
         self._name_defined()
         self.aliases, self.surnames = self._find_aliases()
+        for one, other in self.aliases.items():
+            known = self.types.get(other) or self.types.get(one, "")
+            self.types.update({form: self.types.get(form) or known for form in (one, other)})
+        self._type_by_shape()
 
     def sentences_of(self, chunk: Chunk) -> list[AnySentence]:
         """Return the sentences of a chunk, in order."""
@@ -440,7 +480,7 @@ class DocumentReading:
                     names[span] = _merged(names[span], _dictionary_matches(matcher, sentence))
         return names
 
-    def _find_types(self, document: Document) -> dict[str, str]:
+    def _find_types(self, document: Document) -> dict[str, str]:  # noqa: C901
         """Return the type of each name: from its own words, else by vote over its contexts."""
         types: dict[str, str] = {}
         votes: dict[str, Counter[str]] = {}
@@ -453,7 +493,12 @@ class DocumentReading:
                     known = types[name.form] = name.type or name_type(surface, name.form)
                 elif not known and name.type:
                     known = types[name.form] = name.type
-                if known in {"", IDENTIFIER} and not name.part:
+                if name.part:
+                    continue
+                if said := defining_noun(text, name.end):
+                    self.kinds.setdefault(name.form, set()).add(said)
+                    known = types[name.form] = known or type_of_noun(said)
+                if known in {"", IDENTIFIER}:
                     place = (text, name.start, name.end)
                     if known == IDENTIFIER:
                         kind = noun_type(*place)
@@ -469,6 +514,13 @@ class DocumentReading:
             types[self.title.form] = title_type(document.title)
         return types
 
+    def note_types(self, item: SentenceRelation) -> None:
+        """Give names without a type the one that a relation asks of them: "born in" a place."""
+        types = self.types
+        for form, kind in zip(item[::2], types_by_relation(item.relation), strict=True):
+            if kind and not types.get(form):
+                types[form] = kind
+
     def defined_in(self, span: Span) -> list[Definition]:
         """Return the definitions whose terms begin in a span, in the order of the document."""
         first, end = (bisect_left(self._defined_at, (place,)) for place in (span.start, span.end))
@@ -478,6 +530,20 @@ class DocumentReading:
         """Return the definitions of terms by their normal forms, in the order of the document."""
         numbers = sorted(number for form in forms for number in self._defined_as[form])
         return [self.definitions[number] for number in numbers]
+
+    def _type_by_shape(self) -> None:
+        """Give entities without a type the one that their spelling shows."""
+        shaped: dict[str, str] = {}
+        for span, names in checked(self.names.items()):
+            sentence = self.sentences[span]
+            for name in names:
+                if self.types.get(name.form) or name.form not in self.entities:
+                    continue
+                surface = sentence.text[name.start : name.end]
+                in_chinese = isinstance(sentence, HanSentence)
+                kind = shape_type(surface, in_chinese=in_chinese)
+                shaped[name.form] = kind if shaped.get(name.form, kind) == kind else ""
+        self.types.update({form: kind for form, kind in shaped.items() if kind})
 
     def _name_defined(self) -> None:
         for definition in self.definitions:

@@ -8,73 +8,41 @@ precision over recall. Rows have the form that loaders write: "name: Ada Stone; 
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from knotwork._text.languages import HAN_CHARACTER, word_list, word_set
-from knotwork._transform.rules.chinese_sentences import HanSentence, han_relation
-from knotwork._transform.rules.lexicon import (
-    CODE,
-    DATE,
-    NUMBER,
-    POSSESSIVE,
-    SIGN,
-    VERBS_OF_BEING,
-    WORD,
-    EnglishSentence,
-    Occurrence,
-    Token,
-)
+from knotwork._text.languages import HAN_CHARACTER, word_list
+from knotwork._transform.rules.chinese_clauses import CHINESE, chinese_units
+from knotwork._transform.rules.chinese_sentences import HanSentence
+from knotwork._transform.rules.clauses import SentenceRelation, read_clauses
+from knotwork._transform.rules.english_clauses import ENGLISH, english_units
+from knotwork._transform.rules.lexicon import EnglishSentence, Occurrence
 from knotwork._transform.rules.rule_settings import RuleSettings
 from knotwork.records import CO_OCCURRENCE_RELATION, entity_id
-
-_SPEAKING_OF_SUBJECT = frozenset({"he", "she", "it"})
-
-
-class SentenceRelation(NamedTuple):
-    """A relation of two normal forms in one sentence."""
-
-    source: str
-    relation: str
-    target: str
 
 
 def sentence_links(
     sentence: EnglishSentence,
     names: Sequence[Occurrence],
     *,
-    subject: str,
+    subject: Occurrence | None,
+    kinds: Collection[str] = (),
     columns: str = "",
     settings: RuleSettings,
 ) -> list[SentenceRelation]:
     """Return the relations of one English sentence, then its co-occurrences.
 
     ``names`` are its entities with offsets into its text. The pronoun at the start of a sentence
-    refers to ``subject``, the topic of its chunk, ``""`` if that is not certain. ``columns`` are
+    refers to ``subject``, the topic of its chunk, None if that is not certain. ``columns`` are
     the names of the columns if the sentence is a row of a table, separated by " | ".
     """
     ordered = _distinct(names)
     if links := _row_links(sentence.text, ordered, columns):
         return _with_pairs(links, ordered, settings)
-    sides = list(_sides(sentence.tokens, ordered))
-    opening = sentence.tokens[0].lower if sentence.tokens else ""
-    if subject and ordered and opening in _SPEAKING_OF_SUBJECT:
-        between = sentence.tokens[1 : sides[0].first]
-        words = relation_between(between, to_date=sides[0].is_date)
-        if words and ordered[0].form != subject:
-            links.append(SentenceRelation(subject, words, ordered[0].form))
-    for position, source in enumerate(sides):
-        for target in range(position + 1, len(sides)):
-            words = read_relation(sentence.tokens, source, sides[target])
-            if words:
-                links.append(SentenceRelation(ordered[position].form, words, ordered[target].form))
-            if words and not sides[target].is_date:
-                break
-            if not _is_passed_over(sentence.tokens, sides[target]):
-                break
+    if not sentence.headline and len(ordered) > (subject is None):
+        links.extend(read_clauses(ENGLISH, english_units(sentence, ordered, subject, kinds)))
     return _with_pairs(links, ordered, settings)
 
 
@@ -82,6 +50,7 @@ def han_links(
     sentence: HanSentence,
     names: Sequence[Occurrence],
     *,
+    subject: Occurrence | None,
     columns: str = "",
     settings: RuleSettings,
 ) -> list[SentenceRelation]:
@@ -89,13 +58,25 @@ def han_links(
     ordered = _distinct(names)
     if links := _row_links(sentence.text, ordered, columns):
         return _with_pairs(links, ordered, settings)
-    for before, after in pairwise(ordered):
-        stated = han_relation(sentence, before, after)
-        if stated.words and stated.reversed:
-            links.append(SentenceRelation(after.form, stated.words, before.form))
-        elif stated.words:
-            links.append(SentenceRelation(before.form, stated.words, after.form))
+    if len(ordered) > (subject is None):
+        links.extend(read_clauses(CHINESE, chinese_units(sentence, ordered, subject)))
     return _with_pairs(links, ordered, settings)
+
+
+def types_by_relation(relation: str) -> tuple[str, str]:
+    """Return the types of the names that a relation is between, "" where it may be any."""
+    known = _types_by_relation()
+    return known.get(relation) or known.get(" ".join(relation.split()[-2:])) or ("", "")
+
+
+@cache
+def _types_by_relation() -> dict[str, tuple[str, str]]:
+    found: dict[str, tuple[str, str]] = {}
+    for language in ("en", "zh"):
+        for line in word_list(language, "types_by_relation"):
+            one, other, relation = line.split(" ", 2)
+            found[relation] = (one.strip("-"), other.strip("-"))
+    return found
 
 
 def _row_links(text: str, names: Sequence[Occurrence], columns: str) -> list[SentenceRelation]:
@@ -126,19 +107,6 @@ def co_occurrence(one: str, other: str) -> SentenceRelation:
     return SentenceRelation(one, CO_OCCURRENCE_RELATION, other)
 
 
-def _sides(tokens: Sequence[Token], names: Sequence[Occurrence]) -> Iterator[TokenSpan]:
-    starts = [token.start for token in tokens]
-    for name in names:
-        first = max(0, bisect_right(starts, name.start) - 1)
-        yield TokenSpan(first, bisect_left(starts, name.end), name.type == "DATE")
-
-
-def _is_passed_over(tokens: Sequence[Token], name: TokenSpan) -> bool:
-    """Return True if a relation may skip a name: a date, or a name that modifies a noun."""
-    following = tokens[name.end] if name.end < len(tokens) else None
-    return name.is_date or (following is not None and following.kind == WORD)
-
-
 def _distinct(names: Sequence[Occurrence]) -> list[Occurrence]:
     ordered: list[Occurrence] = []
     for name in sorted(names, key=lambda n: (n.start, -n.end)):
@@ -146,268 +114,6 @@ def _distinct(names: Sequence[Occurrence]) -> list[Occurrence]:
             continue
         ordered.append(name)
     return ordered
-
-
-_BEING = frozenset({"is", "are", "was", "were"})
-_HAVING = frozenset({"has", "have", "had"})
-_MODALS = frozenset({"can", "may", "must"})
-_ARTICLES = frozenset({"a", "an", "the"})
-_DETERMINERS = _ARTICLES | {"its", "his", "her", "their"}
-_PREPOSITIONS = word_set("en", "prepositions")
-_DATED = frozenset({"in", "on", "since", "from", "until"})
-_CONJUNCTIONS = word_set("en", "conjunctions")
-_ADVERBS = word_set("en", "adverbs")
-_NOT_ADVERBS = word_set("en", "not_adverbs")
-_ENDS_PHRASE = _PREPOSITIONS | _CONJUNCTIONS | _BEING | _HAVING | _ADVERBS
-_BARE_NOUNS = word_set("en", "nouns_of_relations")
-_ADJECTIVES = word_set("en", "adjectives_of_relations")
-_SORTS = word_set("en", "technical_nouns")
-_NOUN_PREPOSITIONS = frozenset({"of", "in", "from", "at", "to", "for", "on"})
-_LONGEST_NOUN_PHRASE = 4
-_BARE_WORDS = 2
-_LONGEST_PREMODIFIERS = 5
-
-
-class _Verbs(NamedTuple):
-    """Forms of verbs; ``past_of`` maps participles to past tenses, such as "run" to "ran"."""
-
-    active: frozenset[str]
-    past_of: dict[str, str]
-
-    @property
-    def participles(self) -> Collection[str]:
-        return self.past_of.keys()
-
-
-class TokenSpan(NamedTuple):
-    """The half-open range of tokens of a name."""
-
-    first: int
-    end: int
-    is_date: bool = False
-
-
-def read_relation(tokens: Sequence[Token], source: TokenSpan, target: TokenSpan) -> str:
-    """Return the relation that the words between two names state, or ``""``."""
-    if source.is_date or not is_subject(tokens, source.first) or not _is_whole(tokens, target):
-        return ""
-    between = tokens[source.end : target.first]
-    listed = source.first > 0 and tokens[source.first - 1].text == ","
-    if listed and between and between[0].text in {",", "("}:
-        return ""  # Albuquerque, New Mexico, the daughter of
-    return relation_between(tokens[source.end : target.first], to_date=target.is_date)
-
-
-def relation_between(between: Sequence[Token], *, to_date: bool = False) -> str:
-    """Return the relation that these words state about a subject before them, or ``""``."""
-    if between and between[0].kind == WORD and between[0].lower in _SORTS:
-        between = between[1:]
-    words = [token.lower for token in between]
-    if len(words) > 12 or not words:
-        return ""
-    if between[0].kind == POSSESSIVE:
-        return _owned(between)
-    apart = words[0] if words[0] in {",", "("} else ""
-    rest = list(between[1:] if apart else between)
-    relative = bool(apart == "," and rest and rest[0].lower in {"who", "which"})
-    rest = _without_adverbs(rest[1:] if relative else rest)
-    being = bool(rest) and rest[0].lower in _BEING
-    having = bool(rest) and rest[0].lower in _HAVING
-    modal = bool(rest) and rest[0].lower in _MODALS
-    if modal and len(rest) > 1 and rest[1].lower == "be":
-        rest, being = rest[2:], True
-        stated = _passive(_without_adverbs(rest), to_date=to_date) if rest else ""
-        return f"{next(word for word in words if word in _MODALS)} be {stated}" if stated else ""
-    if being or having:
-        rest = rest[1:]
-    if having and rest and rest[0].lower == "been":
-        being, rest = True, rest[1:]
-    rest = _without_adverbs(rest)
-    if not rest or (apart and not relative and (being or having)):
-        return ""
-    stated = _passive(rest, to_date=to_date) if being or not having else ""
-    if not stated and not being and (not apart or relative):
-        stated = _active(rest, to_date=to_date, perfect=having)
-    if not stated and not having and (being or apart == ",") and not to_date:
-        stated = _nominal(rest)
-    return stated
-
-
-def is_predicate(word: str) -> bool:
-    """Return True if a word may follow the subject of a sentence: a verb or an adverb."""
-    being = word in _BEING or word in _HAVING or word in _MODALS or word in VERBS_OF_BEING
-    return being or word in _verbs().active or word in _ADVERBS
-
-
-def is_subject(tokens: Sequence[Token], first: int) -> bool:
-    """Return True if a name can be a subject: no preposition or verb comes before it."""
-    for back, position in enumerate(range(first - 1, -1, -1)):
-        token = tokens[position]
-        if token.kind in {SIGN, POSSESSIVE}:
-            return token.text not in {"/", "-", "–", "=", "|", "<", ">", "$", "+", "%", "@", "…"}
-        if token.lower in _CONJUNCTIONS:
-            return True
-        if token.kind in {CODE, DATE, NUMBER} or token.lower in _PREPOSITIONS:
-            return False
-        if token.lower in _DETERMINERS:
-            continue
-        if token.kind == WORD and (
-            token.lower in _verbs().active
-            or token.lower in _verbs().participles
-            or token.lower in _BEING | _HAVING
-        ):
-            return False
-        if back >= _LONGEST_PREMODIFIERS:
-            return False
-    return True
-
-
-def _is_whole(tokens: Sequence[Token], name: TokenSpan) -> bool:
-    """Return True if a name ends its phrase: "the Linux kernel" is not about Linux."""
-    if name.end >= len(tokens):
-        return True
-    following = tokens[name.end]
-    if following.kind == SIGN:
-        gap = following.start - tokens[name.end - 1].end
-        return following.text in ".,;:)!?\"”’'»[(—" or gap > 0
-    if name.is_date:
-        return following.kind != NUMBER
-    if following.kind == WORD and following.lower in _SORTS:
-        return _is_whole(tokens, TokenSpan(name.first, name.end + 1))
-    if following.kind == WORD:
-        return following.lower in _ENDS_PHRASE or following.lower.endswith("ly")
-    return False
-
-
-def _without_adverbs(tokens: list[Token]) -> list[Token]:
-    while tokens and (
-        tokens[0].lower in _ADVERBS
-        or (tokens[0].lower.endswith("ly") and tokens[0].lower not in _NOT_ADVERBS)
-    ):
-        tokens = tokens[1:]
-    return tokens
-
-
-def _owned(between: Sequence[Token]) -> str:
-    """Return the noun of "Norway's capital" before a name."""
-    nouns = [token.lower for token in between[1:]]
-    plain = all(token.kind == WORD for token in between[1:])
-    return nouns[-1] if plain and 1 <= len(nouns) <= 2 and nouns[-1] in _BARE_NOUNS else ""
-
-
-def _passive(tokens: Sequence[Token], *, to_date: bool) -> str:
-    """Read "directed by", "born on 3 May 1990 in": a participle and a preposition."""
-    participle = tokens[0].lower
-    if tokens[0].kind != WORD:
-        return ""
-    rest = _without_date(tokens[1:])
-    if not rest:
-        return "born" if to_date and participle == "born" else ""
-    preposition = rest[0].lower
-    if preposition not in _PREPOSITIONS or not _only_determiners(rest[1:]):
-        return ""
-    if to_date and preposition not in _DATED:
-        return ""
-    known = participle in _verbs().participles
-    open_class = preposition == "by" and participle.endswith("ed") and len(participle) > 4
-    return f"{participle} {preposition}" if known or open_class else ""
-
-
-def _without_date(tokens: Sequence[Token]) -> Sequence[Token]:
-    """Skip "on 3 May 1990" before another preposition."""
-    if (
-        len(tokens) > 2
-        and tokens[0].lower in {"in", "on", "c."}
-        and tokens[1].kind in {DATE, NUMBER}
-    ):
-        rest = tokens[2:]
-        return rest[1:] if rest[0].text == "," else rest
-    dated = len(tokens) > 1 and tokens[0].kind in {DATE, NUMBER}
-    return tokens[1:] if dated else tokens
-
-
-def _active(tokens: Sequence[Token], *, to_date: bool, perfect: bool) -> str:
-    """Read "founded", "depends on the": a verb and an optional preposition."""
-    verb = tokens[0].lower
-    known = _verbs().participles if perfect else _verbs().active
-    if tokens[0].kind != WORD or verb not in known:
-        return ""
-    rest = tokens[1:]
-    preposition = ""
-    if rest and rest[0].lower in _PREPOSITIONS:
-        preposition, rest = rest[0].lower, rest[1:]
-    if not _only_determiners(rest) or (to_date and preposition not in _DATED):
-        return ""
-    finite = _verbs().past_of[verb] if perfect else verb  # "has run" becomes "ran"
-    return f"{finite} {preposition}".strip()
-
-
-def _nominal(tokens: Sequence[Token]) -> str:
-    """Read "a former member of the", ", the capital of", "son of", "a film directed by"."""
-    rest = list(tokens)
-    article = rest[0].lower in _ARTICLES
-    if article:
-        rest = rest[1:]
-    prefix = ""
-    if [t.lower for t in rest[:3]] == ["one", "of", "the"]:
-        prefix, rest, article = "one of the ", rest[3:], True
-    end = next((i for i, t in enumerate(rest) if t.lower in _PREPOSITIONS), len(rest))
-    phrase, after = rest[:end], rest[end:]
-    if not phrase or not after or not _only_determiners(after[1:]):
-        return ""
-    nouns = [t.lower for t in phrase if t.kind == WORD]
-    if not _is_noun_phrase(phrase, nouns):
-        return ""
-    words = f"{prefix}{' '.join(nouns)} {after[0].lower}"
-    last = nouns[-1]
-    if len(phrase) > 1 and article and (last in _verbs().participles or after[0].lower == "by"):
-        known = last in _verbs().participles or last.endswith("ed")
-        return f"{last} {after[0].lower}" if known else ""
-    if article:
-        stated = after[0].lower in _NOUN_PREPOSITIONS and not last.endswith("ing")
-    else:
-        stated = len(nouns) <= _BARE_WORDS and last in _BARE_NOUNS | _ADJECTIVES
-    return words if stated else ""
-
-
-def _is_noun_phrase(phrase: Sequence[Token], nouns: Sequence[str]) -> bool:
-    odd = any(t.kind in {SIGN, POSSESSIVE, CODE} or t.lower in _CONJUNCTIONS for t in phrase)
-    bounded = 0 < len(nouns) <= _LONGEST_NOUN_PHRASE and phrase[-1].kind == WORD
-    opening = list(phrase) == _without_adverbs(list(phrase))
-    return not odd and bounded and opening and nouns[0] not in {"not", "no"}
-
-
-def _only_determiners(tokens: Sequence[Token]) -> bool:
-    return all(token.lower in _DETERMINERS or token.text in set('"“«‘`') for token in tokens)
-
-
-@cache
-def _verbs() -> _Verbs:
-    active: set[str] = set()
-    past_of: dict[str, str] = {}
-    for line in word_list("en", "verbs_of_relations"):
-        base, *irregular = line.split()
-        past, participle = irregular or (_past(base), _past(base))
-        active |= {past, _third_person(base)}
-        past_of.setdefault(participle, past)
-    return _Verbs(frozenset(active), past_of)
-
-
-def _third_person(base: str) -> str:
-    if base.endswith(("s", "sh", "ch", "x", "z")):
-        return f"{base}es"
-    if base.endswith("y") and base[-2] not in "aeiou":
-        return f"{base[:-1]}ies"
-    return f"{base}s"
-
-
-def _past(base: str) -> str:
-    if base.endswith("e"):
-        return f"{base}d"
-    if base.endswith("y") and base[-2] not in "aeiou":
-        return f"{base[:-1]}ied"
-    doubled = base in {"star", "transfer", "refer", "program", "transmit"}
-    return f"{base}{base[-1] if doubled else ''}ed"
 
 
 FEWEST_FIELDS = 3
