@@ -56,6 +56,8 @@ def _stored(one: Unit, label: str, other: Unit) -> str:
     """Return the relation as it is stored, "" if its names or words rule it out."""
     if one.type in {"DATE", "NUMBER"} or other.type == "NUMBER":
         return ""
+    if label[0] == "与" and label[2:] not in _between_two():
+        return ""
     if (other.type == "DATE") is not (label[-1] in "于自至" and other.tag == "D"):
         return label if other.type != "DATE" else ""
     if (
@@ -84,6 +86,11 @@ _SIGNS = {
     "、": "c",
 }
 _OF_TAG = {"d": "a", "t": "t", "m": "m", "q": "m", "p": "p", "uj": "d", "ul": "u", "ug": "u"}
+
+
+@cache
+def _between_two() -> frozenset[str]:
+    return word_set("zh", "verbs_between_two")
 
 
 @cache
