@@ -80,11 +80,12 @@ def test_reports_name_their_topic_and_are_found_by_search():
 
 def test_a_chinese_document_is_reported_in_chinese():
     base = reported([Document("a.txt", CHINESE)])
-    (report, *_) = reports_of(base).values()
-    assert report.language == "zh"
-    assert report.title == "北京大学"
-    assert "核心名称：" in report.summary
-    assert "Names" not in report.text
+    reports = reports_of(base).values()
+    assert "北京大学" in {report.title for report in reports}
+    for report in reports:
+        assert report.language == "zh"
+        assert "核心名称：" in report.summary
+        assert "Names" not in report.text
 
 
 def test_only_what_changed_is_written_again_and_equals_a_fresh_build():
