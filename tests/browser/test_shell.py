@@ -82,7 +82,7 @@ def test_the_palette_finds_pages_and_things_of_the_graph(visit):
     field = page.get_by_role("combobox", name="Find anything")
     field.fill("Oriane")
     page.get_by_role("option", name="Oriane Keld Document").wait_for()
-    page.get_by_role("option", name="Oriane Keld", exact=True).wait_for()
+    page.get_by_role("option", name="Oriane Keld Person", exact=True).wait_for()
     visit.check_access()
     field.fill("heron")
     page.get_by_role("option", name="The Heron buoy Document").click()

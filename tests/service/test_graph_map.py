@@ -176,7 +176,7 @@ def test_merged_entities_are_one(sample_index, tmp_path):
             told = client.get(f"{OPEN}/graph/entities/{key}").json()["data"]
             names = {told["name"], *told["names"]}
             assert names >= {"Oriane Keld", "奥丽安·凯尔德"}
-            # No two of its names are in one chunk.
+            # The map adds up the chunks of the names.
             assert part["entities"]["chunks"] == [sum(before[n].chunk_count for n in names)]
             assert "born in" in [row["relation"] for row in told["relations"]]
 

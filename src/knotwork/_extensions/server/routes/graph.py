@@ -746,7 +746,9 @@ def show_entity(
         ],
         relations=rows,
         sources=list(passages.values())[:sources],
-        sources_total=sum(one.entity.chunk_count for one in dossiers),
+        # A passage with several of the names counts once, where it was read under each.
+        sources_total=len(passages)
+        + sum(one.entity.chunk_count - len(one.passages) for one in dossiers),
     )
 
 
