@@ -22,35 +22,6 @@ _END = "(?=[,;()cu-]|$)"
 _WHEN = "(?:[at]|i?D)*"
 _LIFE = r"\([^()]{0,3}?"
 
-CHINESE = Grammar(
-    fronted=re.compile(r"(?!)(?P<o>)"),
-    starts=re.compile(r"(?:^|[,;(])(?:[atcx]|i?D|iw{1,2})*$"),
-    subjects=re.compile(r"N(?:cN)*"),
-    skipped=re.compile(rf"(?:\([^()]*\))?{_WHEN},?{_WHEN}"),
-    joined=re.compile(rf"[,c]{{1,2}}(?={_WHEN}(?:u?[VCbiB]))"),
-    predicates=(
-        Pattern(rf"(?:B|a)*(?P<b>b)(?P<o>N)w?(?:i?D|iN|[au])*{_V}", "{b}…{v}"),
-        Pattern(rf"B(?P<o>N)d(?P<n>w{{0,2}}?[wf]){_END}", "是…的{n}"),
-        Pattern(rf"B(?P<o>N)(?P<n>w?f){_END}", "是…的{n}"),
-        Pattern(r"(?P<b>B)(?P<o>N)(?=[,;)]|$)", "{b}"),
-        Pattern(r"(?P<v>C)i?(?P<o>D)", "{v}于"),
-        Pattern(r"(?P<v>V)(?P<o>D)", "{v}"),
-        Pattern(r"i(?P<o>N)w?(?P<v>C)", "{v}于"),
-        Pattern(rf"{_V}u?[mw]{{0,3}}?{_O}{_END}", "{v}"),
-        Pattern(rf"{_V}i{_O}", "{v}于"),
-    ),
-    after_names=(
-        Pattern(r"(?P<n>w{0,3}f(?:c?f)*)(?P<o>N)", "{n}", reverse=True),
-        Pattern(rf"d(?P<n>w{{0,2}}?f)B?(?P<o>N){_END}", "是…的{n}", reverse=True),
-        Pattern(rf"(?P<n>f)B(?P<o>N){_END}", "是…的{n}", reverse=True),
-        Pattern(rf"[cp](?P<o>N)a?(?P<v>V){_END}", "与…{v}"),
-        Pattern(rf"(?:{_LIFE}(?P<o>D)[^()]{{0,4}}-)", "出生于"),
-        Pattern(rf"(?:{_LIFE}D[^()]{{0,4}}-[^()D]{{0,2}}(?P<o>D))", "逝世于"),
-    ),
-    allows=lambda one, label, other: _stored(one, label, other),  # noqa: PLW0108  defined below
-    joiner="",
-)
-
 
 def _stored(one: Unit, label: str, other: Unit) -> str:
     """Return the relation as it is stored, "" if its names or words rule it out."""
@@ -91,6 +62,36 @@ _OF_TAG = {"d": "a", "t": "t", "m": "m", "q": "m", "p": "p", "uj": "d", "ul": "u
 @cache
 def _between_two() -> frozenset[str]:
     return word_set("zh", "verbs_between_two")
+
+
+CHINESE = Grammar(
+    fronted=re.compile(r"(?!)(?P<o>)"),
+    starts=re.compile(r"(?:^|[,;(])(?:[atcx]|i?D|iw{1,2})*$"),
+    subjects=re.compile(r"N(?:cN)*"),
+    skipped=re.compile(rf"(?:\([^()]*\))?{_WHEN},?{_WHEN}"),
+    joined=re.compile(rf"[,c]{{1,2}}(?={_WHEN}(?:u?[VCbiB]))"),
+    predicates=(
+        Pattern(rf"(?:B|a)*(?P<b>b)(?P<o>N)w?(?:i?D|iN|[au])*{_V}", "{b}…{v}"),
+        Pattern(rf"B(?P<o>N)d(?P<n>w{{0,2}}?[wf]){_END}", "是…的{n}"),
+        Pattern(rf"B(?P<o>N)(?P<n>w?f){_END}", "是…的{n}"),
+        Pattern(r"(?P<b>B)(?P<o>N)(?=[,;)]|$)", "{b}"),
+        Pattern(r"(?P<v>C)i?(?P<o>D)", "{v}于"),
+        Pattern(r"(?P<v>V)(?P<o>D)", "{v}"),
+        Pattern(r"i(?P<o>N)w?(?P<v>C)", "{v}于"),
+        Pattern(rf"{_V}u?[mw]{{0,3}}?{_O}{_END}", "{v}"),
+        Pattern(rf"{_V}i{_O}", "{v}于"),
+    ),
+    after_names=(
+        Pattern(r"(?P<n>w{0,3}f(?:c?f)*)(?P<o>N)", "{n}", reverse=True),
+        Pattern(rf"d(?P<n>w{{0,2}}?f)B?(?P<o>N){_END}", "是…的{n}", reverse=True),
+        Pattern(rf"(?P<n>f)B(?P<o>N){_END}", "是…的{n}", reverse=True),
+        Pattern(rf"[cp](?P<o>N)a?(?P<v>V){_END}", "与…{v}"),
+        Pattern(rf"(?:{_LIFE}(?P<o>D)[^()]{{0,4}}-)", "出生于"),
+        Pattern(rf"(?:{_LIFE}D[^()]{{0,4}}-[^()D]{{0,2}}(?P<o>D))", "逝世于"),
+    ),
+    allows=_stored,
+    joiner="",
+)
 
 
 @cache

@@ -78,7 +78,7 @@ def read_clauses(grammar: Grammar, units: Sequence[Unit]) -> Iterator[SentenceRe
         if unit.tag == "N":
             for pattern in grammar.after_names:
                 yield from reader.read((pattern,), [unit], place + 1)[0]
-            if grammar.starts.search(reader.tags[:place]):
+            if grammar.starts.search(reader.tags, 0, place):
                 yield from reader.clause(place)
 
 
@@ -104,7 +104,7 @@ class _Reader:
             if (
                 found
                 and after == first.end()
-                and (fronted := grammar.fronted.search(self.tags[:place]))
+                and (fronted := grammar.fronted.search(self.tags, 0, place))
             ):
                 yield from self._dated(found[0], self.units[fronted.start("o")])
             joined = grammar.joined.match(self.tags, end)

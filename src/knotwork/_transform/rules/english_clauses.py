@@ -66,6 +66,37 @@ _TAIL = rf"(?P<p>[piyq]|t(?=d?[ND]))(?:d?[wN]?ko)?{_SORT}{_O}"
 _DATE = "(?P<p>[piq])(?P<o>D)"
 _LIFE = r"\([^()]{0,3}?"
 
+
+def _stored(one: Unit, label: str, other: Unit) -> str:  # noqa: PLR0911
+    """Return the relation as it is stored, "" if its names or words rule it out."""
+    words = label.split()
+    if one.type in {"DATE", "NUMBER"} or other.type == "NUMBER" or words[0] in _SAYING:
+        return ""
+    if other.type == "DATE":
+        if label == "year":
+            return label if one.type != "PERSON" else ""
+        if label in {"born", "died"}:
+            sure = one.type == "PERSON" or (not one.type and not other.form.isdigit())
+            return label if sure and not one.words.isupper() else ""
+        return label if words[-1] in _DATED and words[-1] not in {"born", "died"} else ""
+    if label in {"born", "died", "year"}:
+        return ""
+    if one.type == "PLACE" and type_of_noun(words[-2] if len(words) > 1 else "") == "PERSON":
+        return ""
+    if label in {"located in", "in"}:
+        return "located in" if _is_placed(one, label, other) else ""
+    return label
+
+
+def _is_placed(one: Unit, label: str, other: Unit) -> bool:
+    known = place_names()
+    if one.form in known:
+        return False
+    if label == "in":  # "the University of Colorado in Boulder", but not "Anna Smith in Boulder"
+        return " " in one.form and one.type in {"PLACE", "ORGANIZATION"} and other.type == "PLACE"
+    return other.form in known and one.type in {"PLACE", ""}
+
+
 ENGLISH = Grammar(
     fronted=re.compile(r"(?:^|;)i(?P<o>D),?d?[wfkxl]{0,4}$"),
     starts=re.compile(r"(?:^|[;:(|qR.]|^[piq]D|(?<!^N)(?<!^x),|[^N]c)d?[wfkxlgs#]{0,5}$"),
@@ -115,7 +146,7 @@ ENGLISH = Grammar(
         Pattern(rf"{_LIFE}D[^()]{{0,4}}-D,(?P<o>N)", "died in"),
         Pattern(r"(?<=[piotk(,]N),(?P<o>N)(?![wfkx#'VCBHM])", "located in"),
     ),
-    allows=lambda one, label, other: _stored(one, label, other),  # noqa: PLW0108  defined below
+    allows=_stored,
 )
 
 
@@ -186,36 +217,6 @@ def _may_be(subject: Occurrence, *, is_person: bool) -> bool:
     if not subject.type:
         return not is_person or " " in subject.form
     return (subject.type == "PERSON") is is_person
-
-
-def _stored(one: Unit, label: str, other: Unit) -> str:  # noqa: PLR0911
-    """Return the relation as it is stored, "" if its names or words rule it out."""
-    words = label.split()
-    if one.type in {"DATE", "NUMBER"} or other.type == "NUMBER" or words[0] in _SAYING:
-        return ""
-    if other.type == "DATE":
-        if label == "year":
-            return label if one.type != "PERSON" else ""
-        if label in {"born", "died"}:
-            sure = one.type == "PERSON" or (not one.type and not other.form.isdigit())
-            return label if sure and not one.words.isupper() else ""
-        return label if words[-1] in _DATED and words[-1] not in {"born", "died"} else ""
-    if label in {"born", "died", "year"}:
-        return ""
-    if one.type == "PLACE" and type_of_noun(words[-2] if len(words) > 1 else "") == "PERSON":
-        return ""
-    if label in {"located in", "in"}:
-        return "located in" if _is_placed(one, label, other) else ""
-    return label
-
-
-def _is_placed(one: Unit, label: str, other: Unit) -> bool:
-    known = place_names()
-    if one.form in known:
-        return False
-    if label == "in":  # "the University of Colorado in Boulder", but not "Anna Smith in Boulder"
-        return " " in one.form and one.type in {"PLACE", "ORGANIZATION"} and other.type == "PLACE"
-    return other.form in known and one.type in {"PLACE", ""}
 
 
 def is_predicate(word: str) -> bool:

@@ -75,7 +75,6 @@ from knotwork._transform.rules.lexicon import (
 from knotwork._transform.rules.rule_settings import RuleSettings
 from knotwork._transform.rules.sentence_relations import (
     co_occurrence,
-    han_links,
     sentence_links,
     types_by_relation,
 )
@@ -290,19 +289,9 @@ class _ChunkReading:
                 if n.form in shown
             ]
             columns = self.reading.columns.get(Span(sentence.start, sentence.end), "")
-            if isinstance(sentence, HanSentence):
-                links = han_links(
-                    sentence, mains, subject=topic, columns=columns, settings=self.settings
-                )
-            else:
-                links = sentence_links(
-                    sentence,
-                    mains,
-                    subject=topic,
-                    kinds=kinds,
-                    columns=columns,
-                    settings=self.settings,
-                )
+            links = sentence_links(
+                sentence, mains, subject=topic, kinds=kinds, columns=columns, settings=self.settings
+            )
             for item in links:
                 self.reading.note_types(item)
                 weights[item] += 1

@@ -24,7 +24,7 @@ from knotwork.records import CO_OCCURRENCE_RELATION, entity_id
 
 
 def sentence_links(
-    sentence: EnglishSentence,
+    sentence: EnglishSentence | HanSentence,
     names: Sequence[Occurrence],
     *,
     subject: Occurrence | None,
@@ -32,34 +32,20 @@ def sentence_links(
     columns: str = "",
     settings: RuleSettings,
 ) -> list[SentenceRelation]:
-    """Return the relations of one English sentence, then its co-occurrences.
+    """Return the relations of one sentence or row, then its co-occurrences.
 
     ``names`` are its entities with offsets into its text. The pronoun at the start of a sentence
-    refers to ``subject``, the topic of its chunk, None if that is not certain. ``columns`` are
-    the names of the columns if the sentence is a row of a table, separated by " | ".
+    refers to ``subject``, the topic of its chunk, None if that is not certain; so does "the" with
+    one of ``kinds`` in English. ``columns`` are the names of the columns if the sentence is a row
+    of a table, separated by " | ".
     """
     ordered = _distinct(names)
-    if links := _row_links(sentence.text, ordered, columns):
-        return _with_pairs(links, ordered, settings)
-    if not sentence.headline and len(ordered) > (subject is None):
-        links.extend(read_clauses(ENGLISH, english_units(sentence, ordered, subject, kinds)))
-    return _with_pairs(links, ordered, settings)
-
-
-def han_links(
-    sentence: HanSentence,
-    names: Sequence[Occurrence],
-    *,
-    subject: Occurrence | None,
-    columns: str = "",
-    settings: RuleSettings,
-) -> list[SentenceRelation]:
-    """Return the relations of one Chinese sentence or row, then its co-occurrences."""
-    ordered = _distinct(names)
-    if links := _row_links(sentence.text, ordered, columns):
-        return _with_pairs(links, ordered, settings)
-    if len(ordered) > (subject is None):
-        links.extend(read_clauses(CHINESE, chinese_units(sentence, ordered, subject)))
+    links = _row_links(sentence.text, ordered, columns)
+    if not links and len(ordered) > (subject is None):
+        if isinstance(sentence, HanSentence):
+            links.extend(read_clauses(CHINESE, chinese_units(sentence, ordered, subject)))
+        elif not sentence.headline:
+            links.extend(read_clauses(ENGLISH, english_units(sentence, ordered, subject, kinds)))
     return _with_pairs(links, ordered, settings)
 
 
