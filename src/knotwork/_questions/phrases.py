@@ -37,6 +37,7 @@ _MAIN_VERBS = (
     "have get need say make become go take see know think come want give find tell ask feel try"
     " leave keep begin hear play move live hold bring write sit stand pay meet lead win"
 )
+_ENDING = _BE | frozenset(_MAIN_VERBS.split())
 """Verbs that end a run of words by themselves, so that the words before them have no verb."""
 _WORDLIKE = re.compile(r"[^\W_]|[-/]\w")
 _PARTICIPLE = re.compile(r"[a-z]+(?:ed|en|wn|rn|lt|ilt|ught)")
@@ -158,7 +159,7 @@ def _run_with_verb(runs: Sequence[_Run]) -> int:
         if run.waits == "do"
         and len(_bare(run.words)) > 1
         and run.words[-1][0].islower()
-        and run.behind not in {*_BE, *_MAIN_VERBS.split()}
+        and run.behind not in _ENDING
     ]
     last = [n for n in able if runs[n].words[0][0][0].isupper() and not runs[n].behind.isalnum()]
     return (last or able or [-1])[0]
