@@ -140,8 +140,16 @@ def _run_alone(session: nox.Session, name: str) -> object:
 
 @nox.session
 def tests(session: nox.Session) -> None:
-    """Run the tests but those in a browser, in random order, with warnings as errors."""
-    run_module(session, "pytest", "-q", *IN_PARALLEL, "--ignore=tests/browser", *session.posargs)
+    """Run the tests but those in a browser and those of the night, in random order."""
+    arguments = ["--ignore=tests/browser", "-m", "not nightly", *session.posargs]
+    run_module(session, "pytest", "-q", *IN_PARALLEL, *arguments)
+
+
+@nox.session(default=False)
+def nightly(session: nox.Session) -> None:
+    """Run the long tests too, and more examples of each property; none in a browser."""
+    arguments = ["--ignore=tests/browser", "--hypothesis-profile=nightly", *session.posargs]
+    run_module(session, "pytest", "-q", *IN_PARALLEL, *arguments)
 
 
 @nox.session(default=False)

@@ -10,7 +10,8 @@ from hypothesis import settings
 
 # A test that takes longer on a busy machine has found nothing: no deadline by the clock. The same
 # code is tested with the same examples each time; `python3 -m nox -s search` looks for new ones.
-settings.register_profile("knotwork", deadline=None, derandomize=True)
+settings.register_profile("knotwork", deadline=None, derandomize=True, max_examples=30)
+settings.register_profile("nightly", deadline=None, derandomize=True, max_examples=200)
 settings.register_profile("quick", deadline=None, derandomize=True, max_examples=15)
 settings.register_profile("search", deadline=None, max_examples=1000)
 settings.load_profile("knotwork")

@@ -4,7 +4,7 @@ import itertools
 from datetime import date
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from knotwork._extensions.agents.chat import Conversation
@@ -48,7 +48,6 @@ def test_the_order_of_telling_does_not_matter(order):
 DAYS = st.integers(1, 28).map(lambda day: f"2024-01-{day:02d}")
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(["Oslo", "Turku", "Riga"]), DAYS), max_size=8))
 def test_one_value_holds_at_a_time(told):
     memory = FactMemory()
@@ -70,7 +69,6 @@ MOMENTS = st.one_of(
 )
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(MOMENTS, unique=True, max_size=5), st.randoms(use_true_random=False))
 def test_moments_of_any_precision_are_kept_and_their_order_of_telling_does_not_matter(
     moments, random
@@ -187,7 +185,6 @@ def test_a_time_is_read_and_an_end_too():
     assert read_facts("Does Ann live in Oslo?") == []
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(["Oslo", "Turku"]), DAYS), max_size=5), DAYS)
 def test_withdrawn_facts_are_gone(told, day):
     memory = FactMemory()

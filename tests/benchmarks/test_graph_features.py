@@ -9,7 +9,7 @@ from benchmarks.patterns.graph_features import (
     pair_features,
     shortest_paths,
 )
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from knotwork._graph.communities import undirected_adjacency
@@ -31,7 +31,6 @@ def graphs(draw):
 ALL_PAIRS = np.array([(a, b) for a in range(NODES) for b in range(NODES) if a != b])
 
 
-@settings(max_examples=25, deadline=None)
 @given(graphs())
 def test_pairs_share_what_networkx_says(made):
     adjacency, graph = made
@@ -55,7 +54,6 @@ def test_a_node_shares_nothing_with_itself():
     assert found.adamic_adar.tolist() == found.jaccard.tolist() == [0.0]
 
 
-@settings(max_examples=25, deadline=None)
 @given(graphs(), st.sets(st.integers(0, NODES - 1)), st.none() | st.integers(0, 4))
 def test_hops_are_counted_from_the_nearest_source(made, sources, limit):
     adjacency, graph = made
@@ -67,7 +65,6 @@ def test_hops_are_counted_from_the_nearest_source(made, sources, limit):
         assert found[node] == (UNREACHED if beyond else hops)
 
 
-@settings(max_examples=25, deadline=None)
 @given(graphs(), st.integers(0, NODES - 1), st.integers(0, NODES - 1))
 def test_shortest_paths_are_all_there_are(made, source, target):
     adjacency, graph = made

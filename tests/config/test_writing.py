@@ -3,7 +3,7 @@ import tomllib
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from knotwork._config import (
@@ -63,7 +63,6 @@ def test_a_folder_that_is_not_there_is_named(tmp_path):
         write_default_config(tmp_path / "none" / "knotwork.toml")
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     model=TEXT,
     dictionary=TEXT.map(lambda text: "scheme:" + text),

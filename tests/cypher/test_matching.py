@@ -7,7 +7,7 @@ from itertools import permutations, product
 
 import networkx as nx
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.cypher.graphs import PEOPLE, Edge, make_graph, rows
 
@@ -37,7 +37,6 @@ def _network(edges: list[tuple[str, int, int]]) -> nx.MultiDiGraph:
 
 
 @given(_edges)
-@settings(max_examples=60)
 def test_two_hops_equal_all_assignments(edges: list[tuple[str, int, int]]) -> None:
     found = rows(
         _graph(edges),
@@ -52,7 +51,6 @@ def test_two_hops_equal_all_assignments(edges: list[tuple[str, int, int]]) -> No
 
 
 @given(_edges)
-@settings(max_examples=60)
 def test_undirected_steps_equal_all_assignments(edges: list[tuple[str, int, int]]) -> None:
     found = rows(_graph(edges), "MATCH (a)-[r]-(b)-[s:B]-(c:Y) RETURN a.i, b.i, c.i")
     expected: list[tuple[int, int, int]] = []
@@ -67,7 +65,6 @@ def test_undirected_steps_equal_all_assignments(edges: list[tuple[str, int, int]
 
 
 @given(_edges, st.integers(0, 2), st.integers(0, 3))
-@settings(max_examples=60)
 def test_walks_equal_those_found_by_hand(
     edges: list[tuple[str, int, int]], least: int, more: int
 ) -> None:
@@ -91,7 +88,6 @@ def test_walks_equal_those_found_by_hand(
 
 
 @given(_edges)
-@settings(max_examples=60)
 def test_shortest_paths_match_networkx(edges: list[tuple[str, int, int]]) -> None:
     graph, network = _graph(edges), _network(edges)
     for directed, arrow in ((True, "-[*]->"), (False, "-[*]-")):
@@ -109,7 +105,6 @@ def test_shortest_paths_match_networkx(edges: list[tuple[str, int, int]]) -> Non
 
 
 @given(_edges, st.permutations(["(a:X)-[r]->(b)", "(b)-[s]-(c:Y)", "(d {i: 3})", "(c)-[t:A]->(e)"]))
-@settings(max_examples=60)
 def test_the_order_of_patterns_changes_nothing(
     edges: list[tuple[str, int, int]], order: list[str]
 ) -> None:
@@ -123,7 +118,6 @@ def test_the_order_of_patterns_changes_nothing(
 
 
 @given(_edges)
-@settings(max_examples=40)
 def test_counts_known_beforehand_equal_counted_ones(edges: list[tuple[str, int, int]]) -> None:
     graph = _graph(edges)
     for pattern in ("(n)", "(n:X)", "(n:Absent)", "()-[n]->()", "()-[n:A]->()", "(a)<-[n:A|B]-(b)"):
@@ -134,7 +128,6 @@ def test_counts_known_beforehand_equal_counted_ones(edges: list[tuple[str, int, 
 
 
 @given(_edges)
-@settings(max_examples=40)
 def test_optional_and_exists_agree(edges: list[tuple[str, int, int]]) -> None:
     graph = _graph(edges)
     by_exists = rows(graph, "MATCH (a) WHERE NOT EXISTS { (a)-[:A]->(:Y) } RETURN a.i")

@@ -6,7 +6,7 @@ import sys
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.graph.planted import adjacency_of, as_sets, networkx_of, planted_graph
 
@@ -56,7 +56,6 @@ def test_modularity_is_close_to_networkx(algorithm):
         assert modularity(adjacency, found) > reference - 0.02
 
 
-@settings(max_examples=60, deadline=None)
 @given(edge_lists(), st.randoms(use_true_random=False), st.sampled_from(EVERY))
 def test_communities_are_connected_and_no_order_matters(graph, random, algorithm):
     size, edges = graph
@@ -73,7 +72,6 @@ def test_communities_are_connected_and_no_order_matters(graph, random, algorithm
         assert nx.is_connected(reference.subgraph(community))
 
 
-@settings(max_examples=60, deadline=None)
 @given(edge_lists(), st.data(), st.sampled_from([0.5, 1.0, 2.0]))
 def test_modularity_agrees_with_networkx(graph, data, resolution):
     size, edges = graph
@@ -90,7 +88,6 @@ def test_modularity_agrees_with_networkx(graph, data, resolution):
     assert modularity(adjacency, labels, resolution=resolution) == pytest.approx(expected)
 
 
-@settings(max_examples=60, deadline=None)
 @given(edge_lists())
 def test_moving_nodes_only_gains_and_rests_where_no_single_move_gains(graph):
     size, edges = graph

@@ -6,7 +6,7 @@ from dataclasses import replace
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 from tests.graph.planted import adjacency_of, networkx_of, planted_graph
@@ -57,7 +57,6 @@ def shapes(groups):
     return [(group.level, group.parent, group.nodes.tolist()) for group in groups]
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.integers(0, 1000), st.integers(3, 15))
 def test_leaves_hold_each_node_once_and_children_divide_their_parent(seed, max_size):
     adjacency, _ = planted_graph(4, 14, inside=0.4, between=0.05, seed=seed)
@@ -101,7 +100,6 @@ def test_sizes_count_what_they_are_given():
     assert all(g.level == 0 for g in divide_communities(adjacency, np.zeros(30), SMALL))
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.integers(0, 1000))
 def test_an_unchanged_graph_keeps_every_community(seed):
     adjacency, _ = planted_graph(4, 14, inside=0.4, between=0.06, seed=seed)
@@ -129,7 +127,6 @@ def test_a_new_community_appears_and_the_others_stay():
     assert len(same) == len(np.unique(before))
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.integers(0, 500), st.integers(1, 25), st.booleans())
 def test_kept_communities_are_nearly_as_good_as_new_ones(seed, removed, is_very_large):
     with pytest.MonkeyPatch.context() as patch:
@@ -152,7 +149,6 @@ def check_what_is_kept(seed, removed):
     assert modularity(smaller, updated) >= modularity(smaller, fresh) - 0.02 - 1e-9
 
 
-@settings(max_examples=80, deadline=None)
 @given(
     st.lists(st.integers(0, 5), min_size=1, max_size=30),
     st.lists(st.integers(0, 5), min_size=30, max_size=30),

@@ -3,7 +3,7 @@
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
@@ -19,7 +19,6 @@ def graphs(draw):
     return size, edges, seeds
 
 
-@settings(max_examples=60, deadline=None)
 @given(graphs(), st.sampled_from([0.2, 0.5, 0.85]))
 def test_agrees_with_networkx(graph, damping):
     size, edges, seeds = graph

@@ -5,7 +5,7 @@ import re
 from contextlib import closing
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.stores.minimal_store import MinimalStore
 from tests.transform.model.mutations import HARMFUL, HARMLESS
@@ -318,7 +318,6 @@ def test_lines_that_repeat_others_are_left_out():
     assert merge_descriptions(lines) == [lines[0], lines[2]]
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.lists(st.sampled_from([*FACTS, *CHINESE]), max_size=12), st.randoms())
 def test_merging_knows_no_order(lines, shuffle):
     merged = merge_descriptions(lines)
@@ -370,7 +369,6 @@ def test_cut_off_and_overlong_replies_are_not_used():
     assert read("1 | " + "herring | " * 3).found == {}
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.integers(0, 10**6))
 def test_summaries_with_facts_of_models_cost_nothing(seed):
     chance = random.Random(seed)
@@ -379,7 +377,6 @@ def test_summaries_with_facts_of_models_cost_nothing(seed):
     assert reading.found == read("\n".join(REPLY)).found
 
 
-@settings(max_examples=120, deadline=None)
 @given(st.integers(0, 10**6), st.text(max_size=80), st.sampled_from(["stop", "length"]))
 def test_reading_summaries_never_fails(seed, text, finish_reason):
     chance = random.Random(seed)

@@ -4,7 +4,7 @@ import json
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from knotwork._indexing.loaders.loader_registry import load_file
@@ -115,7 +115,6 @@ KEYS = st.from_regex(r"[a-z]{2,9}", fullmatch=True).filter(
 )
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.dictionaries(KEYS, VALUES), VALUES)
 def test_every_value_is_kept_and_the_body_is_the_text(values, body):
     front = "".join(

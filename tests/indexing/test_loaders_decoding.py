@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from knotwork._indexing.loaders.decoding import decode_text
@@ -76,7 +76,6 @@ def test_bytes_that_are_no_text_are_refused(data):
     assert caught.value.fix
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.binary(max_size=400))
 def test_any_bytes_are_text_or_refused(data):
     try:
@@ -88,7 +87,6 @@ def test_any_bytes_are_text_or_refused(data):
     text.encode("utf-8")
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.text(st.characters(exclude_characters="\r\x00\ufeff", exclude_categories=["Cs", "Cc"])))
 def test_utf_8_text_is_kept_as_readers_see_it(text):
     assert decode(text.encode()) == visible_text(text)

@@ -7,7 +7,7 @@ import random
 import zipfile
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 from tests.indexing.office_files import (
@@ -281,7 +281,6 @@ def test_other_formats_are_unsupported(name, data):
     assert load_or_reason(name, data) == "unsupported"
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.sampled_from(NAMES), st.binary(max_size=300))
 def test_any_bytes_under_any_name(name, data):
     load_or_reason(name, data)
@@ -297,7 +296,6 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=80, deadline=None)
 @given(JSON, st.booleans())
 def test_any_json(value, as_lines):
     data = json.dumps(value).encode()

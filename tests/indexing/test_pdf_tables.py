@@ -3,7 +3,7 @@
 import io
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pypdf import PdfReader
 from tests.indexing.loading import blocks, leads, load
@@ -365,7 +365,6 @@ def test_a_form_on_the_page_does_not_hide_its_tables():
 WORDS = st.text("abcdefghij", min_size=2, max_size=9)
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.lists(
         st.tuples(WORDS, st.integers(0, 99_999), WORDS, st.integers(0, 999)),
@@ -384,7 +383,6 @@ def test_every_cell_is_in_its_row(rows, pitch):
     assert document.text == markdown(header, *printed_rows)
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.lists(
         st.tuples(

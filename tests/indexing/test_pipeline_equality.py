@@ -4,7 +4,7 @@ import random
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.indexing.pipeline_fakes import CountingEmbedder, make_stages, make_text, text_source
 from tests.indexing.snapshots import snapshot
@@ -63,7 +63,6 @@ def test_any_history_in_the_embedded_store_equals_a_fresh_build(tmp_path, seed):
 
 
 @given(st.integers(0, 2**32))
-@settings(max_examples=25, deadline=None)
 def test_any_history_in_memory_equals_a_fresh_build(seed):
     random_ = random.Random(seed)
     store = open_store("memory:")

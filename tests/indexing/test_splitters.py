@@ -4,7 +4,7 @@ import re
 from collections import Counter
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from knotwork._extensions.testing.splitter_contract import check_split, sample_document
@@ -317,7 +317,6 @@ def size_of(text):
     return sum(count_tokens(line) for line in text.split("\n") if not _MARK_LINE.fullmatch(line))
 
 
-@settings(max_examples=60, deadline=None)
 @given(DOCUMENTS, st.sampled_from(NAMES), st.integers(8, 80), st.integers(0, 20))
 def test_documents_of_blocks_are_split(document, name, chunk_tokens, overlap):
     splitter = make_splitter(
@@ -338,7 +337,6 @@ def test_documents_of_blocks_are_split(document, name, chunk_tokens, overlap):
         )
 
 
-@settings(max_examples=60, deadline=None)
 @given(DOCUMENTS, st.integers(10, 80))
 def test_rows_and_lines_of_code_are_in_one_chunk(document, chunk_tokens):
     text = document.text
@@ -356,7 +354,6 @@ def test_rows_and_lines_of_code_are_in_one_chunk(document, chunk_tokens):
                 assert not text[lines[cut] : cut].strip("> \t") or count_tokens(line) > chunk_tokens
 
 
-@settings(max_examples=60, deadline=None)
 @given(DOCUMENTS, st.integers(10, 80))
 def test_related_blocks_share_a_chunk_if_they_fit(document, chunk_tokens):
     chunks = split(document, chunk_tokens)
@@ -502,7 +499,6 @@ LINES = st.sampled_from(
 )
 
 
-@settings(max_examples=120, deadline=None)
 @given(st.lists(LINES, max_size=30), st.sampled_from(NAMES), st.integers(2, 60), st.integers(0, 30))
 def test_every_character_is_in_a_chunk(lines, name, chunk_tokens, overlap_tokens):
     document = markdown("\n".join(lines))
@@ -513,7 +509,6 @@ def test_every_character_is_in_a_chunk(lines, name, chunk_tokens, overlap_tokens
     check_split(document, *splitter.split(document), overlaps=overlap > 0)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.text(max_size=800), st.sampled_from(NAMES), st.integers(1, 20))
 def test_any_text_is_split(text, name, chunk_tokens):
     document = Document(uri="a", text=text)

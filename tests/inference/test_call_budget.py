@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.inference.chat_fakes import EchoModel, ask
 
@@ -48,7 +48,6 @@ def cost_of(request) -> int:
 wanted = st.lists(st.tuples(st.integers(0, 30), st.integers(1, 60)), max_size=16)
 
 
-@settings(max_examples=40, deadline=None)
 @given(wanted, st.integers(0, 600), st.booleans())
 def test_exact_estimates_never_pass_the_ceiling(sizes, ceiling, in_money):
     unit = money(Decimal(ceiling) / 100_000) if in_money else tokens(ceiling)
@@ -75,7 +74,6 @@ def test_exact_estimates_never_pass_the_ceiling(sizes, ceiling, in_money):
     assert budget.money() == PRICES.money([("fake:echo", spent)])
 
 
-@settings(max_examples=40, deadline=None)
 @given(wanted, st.integers(0, 600))
 def test_a_call_alone_is_refused_exactly_when_it_does_not_fit(sizes, ceiling):
     budget = CallBudget(tokens(ceiling), count_tokens=len)

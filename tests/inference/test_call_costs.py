@@ -6,7 +6,7 @@ import random
 from decimal import Decimal
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.inference.chat_fakes import ask
 
@@ -67,7 +67,6 @@ plans = st.builds(
 )
 
 
-@settings(deadline=None)
 @given(st.lists(sampled, max_size=8), st.lists(plans, max_size=4))
 def test_any_estimate_is_in_order_and_adds_up(sample, planned):
     estimate = estimate_run(sample, planned, prices=PRICES)

@@ -7,7 +7,7 @@ from decimal import Decimal
 from itertools import combinations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.inference.chat_fakes import EchoModel, ask
 
@@ -82,7 +82,6 @@ def answer(request) -> ChatReply:
     return ChatReply(text, finish, TokenUsage(len(request.source) * 3, ord(text[0]), 1))
 
 
-@settings(max_examples=25, deadline=None)
 @given(calls)
 def test_sums_add_up_under_any_interleaving(wanted):
     cache = CallCache(":memory:")

@@ -5,7 +5,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.inference.chat_fakes import EchoModel, ask, echo
 
@@ -82,7 +82,6 @@ def fail(pacer, error, times=1):
             model.complete(REQUEST)
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     per_minute=st.integers(1, 400),
     amounts=st.lists(st.integers(1, 60), min_size=1, max_size=80),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.cypher.hostile import writes
 from tests.knowledge_base.test_filters import write_documents
@@ -74,7 +74,6 @@ def test_rows_are_counted_over_all_hits(kb):
     assert expected
 
 
-@settings(max_examples=30, deadline=None)
 @given(
     k=st.integers(1, 6),
     ending=st.sampled_from(

@@ -3,7 +3,7 @@
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from knotwork._extensions.notebook.views import place_nodes
@@ -19,7 +19,6 @@ GRAPHS = st.integers(0, 25).flatmap(
 )
 
 
-@settings(max_examples=40, deadline=None)
 @given(GRAPHS)
 def test_places_are_inside_apart_and_repeatable(graph):
     count, edges = graph

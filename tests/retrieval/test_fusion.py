@@ -1,7 +1,7 @@
 """Fusion: what each retriever gives is shown, nothing comes twice, and a budget is kept."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from knotwork._retrieval.fusion import RANK_OFFSET, FusedRetriever, fuse_hits, keep_within
@@ -26,7 +26,6 @@ ranked = st.lists(
 ).map(lambda items: sorted(items, key=lambda item: -item[1]))
 
 
-@settings(max_examples=80, deadline=None)
 @given(st.lists(st.tuples(st.floats(0.1, 3), ranked), min_size=1, max_size=3))
 def test_scores_are_weighted_means_of_shares(parts):
     found = [(f"r{n}", w, evidence(*items)) for n, (w, items) in enumerate(parts)]

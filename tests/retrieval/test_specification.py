@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from knotwork._extensions.testing.chat_models import ScriptedChatModel
@@ -62,7 +62,6 @@ def test_a_mistake_is_reported_with_its_place(text, reason):
         parse_specification(text)
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.text(alphabet="ab1.2>+*(),=\"' \n", max_size=40))
 def test_any_text_is_read_or_refused(text):
     try:
@@ -81,7 +80,6 @@ calls = st.builds(
 )
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.lists(
         st.one_of(

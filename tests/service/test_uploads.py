@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import PurePosixPath
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.service.serving import (
     API,
@@ -193,7 +193,6 @@ def test_a_name_that_could_lead_elsewhere_is_refused(strict, name):
     assert not [file for file in folder.parent.rglob("*") if file.suffix in (".md", ".txt")]
 
 
-@settings(max_examples=50)
 @given(st.text(max_size=60) | st.from_regex(r"(\.\.|[/\\]|[a-z]|~|:|\0|%2e| ){1,12}"))
 def test_no_name_leads_out_of_the_folder_of_uploads(name):
     place = None

@@ -12,7 +12,7 @@ from pathlib import Path
 import networkx as nx
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from knotwork._extensions.graphs.export import FORMATS, export_graph, format_literal
@@ -267,7 +267,6 @@ def test_cypher_matches_the_labels_that_edges_have(store, tmp_path):
     }
 
 
-@settings(max_examples=200)
 @given(st.text())
 def test_a_cypher_literal_reads_back(text):
     literal = format_literal(text)

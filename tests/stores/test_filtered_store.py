@@ -10,7 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import given, reject, settings
+from hypothesis import given, reject
 from hypothesis import strategies as st
 from tests.stores.minimal_store import MinimalStore
 
@@ -157,7 +157,6 @@ def shown(store) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("kind", ["memory", "embedded"])
-@settings(deadline=None, max_examples=30)
 @given(given_sources=st.lists(sources(), max_size=5), wanted=filters)
 def test_it_equals_a_fresh_store_of_what_is_allowed(kind, given_sources, wanted) -> None:
     by_uri = {f"f/{n}": source for n, source in enumerate(given_sources)}

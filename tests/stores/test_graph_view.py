@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from knotwork._extensions.testing.graph_contract import add_edges
@@ -53,7 +53,6 @@ def explore_by_description(
     return nodes, taken
 
 
-@settings(max_examples=150, deadline=None)
 @given(
     edges_of_a_graph,
     st.lists(st.sampled_from(NAMES), min_size=1, max_size=3, unique=True),

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.stores.plain_store import PlainGraph
 
@@ -303,7 +303,6 @@ def compare(memory: Store, embedded: Store, options: dict[str, object], query: s
     )
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(operations, max_size=12), explorations, texts)
 def test_after_any_operations(
     steps: list[Operation], options: dict[str, object], query: str
@@ -332,7 +331,6 @@ def check_graph(store: Store, options: dict[str, object]) -> None:
     assert list(graph.explore(SEEDS[::2], **options).edges) == plain.explore(SEEDS[::2], **options)
 
 
-@settings(max_examples=25, deadline=None)
 @given(st.lists(operations, max_size=5), st.lists(operations, min_size=1, max_size=5), explorations)
 def test_a_rollback_leaves_what_was(
     before: list[Operation], abandoned: list[Operation], options: dict[str, object]
@@ -368,7 +366,6 @@ def abandon(store: Store, steps: list[Operation]) -> None:
     raise ZeroDivisionError
 
 
-@settings(max_examples=25, deadline=None)
 @given(st.permutations(URIS), st.sets(st.sampled_from(URIS)))
 def test_order_and_removal_do_not_matter(order: list[str], gone: set[str]) -> None:
     names = {uri: [NAMES[n], NAMES[n + 1]] for n, uri in enumerate(URIS, start=1)}

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import closing
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from knotwork._extensions.testing.store_contract import add_document
@@ -51,7 +51,6 @@ def key(relation: Relation) -> tuple[str, str, str]:
     return relation.source, relation.relation, relation.target
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.lists(contributions, max_size=12))
 def test_relations_are_returned_as_given(relations):
     kept = {(r.chunk_id, *key(r)): r for r in relations}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.stores.plain_store import PlainTexts
 from tests.stores.raw_files import change, opened
@@ -155,7 +155,6 @@ def test_a_search_says_that_a_page_is_damaged(tmp_path: Path, statement: str) ->
 items = st.lists(st.lists(st.sampled_from(_WORDS), max_size=12), max_size=20)
 
 
-@settings(max_examples=60, deadline=None)
 @given(items)
 def test_items_have_the_terms_of_each_text(texts: list[list[str]]) -> None:
     rows = [(key, len(words), *pack_terms(words)) for key, words in enumerate(texts)]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.stores.raw_files import change, opened
 
@@ -114,7 +114,6 @@ steps = st.lists(
 )
 
 
-@settings(max_examples=40, deadline=None)
 @given(steps)
 def test_codes_follow_changes_and_removals(changes: list[tuple[set[int], set[int]]]) -> None:
     book, held, history = CodeBook(np.zeros(64, dtype=np.float32)), {}, []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from knotwork._stores.embedded.vector_index import VectorMatrix
@@ -35,7 +35,6 @@ def expected(held: dict[int, np.ndarray], query: np.ndarray) -> list[tuple[int, 
     return sorted(scores, key=lambda pair: (-pair[1], pair[0]))
 
 
-@settings(max_examples=40, deadline=None)
 @given(steps)
 def test_changes_and_removals(changes) -> None:
     query = np.array([1, 2, 3, 4], dtype=np.float32)

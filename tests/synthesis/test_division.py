@@ -1,7 +1,7 @@
 """Questions that ask for several things are divided; those that ask for one thing are not."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from knotwork._questions.reading import MOST_PARTS, QuestionReading, reading_of
@@ -201,7 +201,6 @@ _WORDS = (
 )
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(st.sampled_from(_WORDS), max_size=30))
 def test_any_words_give_no_or_several_questions(words):
     for text in (" ".join(words), "".join(words)):
@@ -212,7 +211,6 @@ def test_any_words_give_no_or_several_questions(words):
             assert len(part.text) >= len(part.asked)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.text())
 def test_any_text_can_be_read(text):
     QuestionReading(text).division  # noqa: B018 - it raises nothing

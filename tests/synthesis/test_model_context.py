@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cache
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.synthesis.test_pieces import MANUAL
 
@@ -101,7 +101,6 @@ def test_a_model_reads_lists_tables_and_code_as_the_document_has_them(manual):
 
 
 @pytest.mark.parametrize("question", [STAGES, PARTS, RESTART, "How are the valves opened?"])
-@settings(max_examples=25)
 @given(budget=st.integers(0, 600))
 def test_the_budget_holds_and_blocks_that_fit_are_whole(small_chunks, question, budget):
     evidence = _found(small_chunks, question)

@@ -2,7 +2,7 @@ import re
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from knotwork._extensions.model_indexing.extraction_method import read_check
@@ -190,7 +190,6 @@ def test_fields_never_hold_what_parts_them():
     assert line("a|b", "is\n\tof", " c ") == "a b | is of | c"
 
 
-@settings(deadline=None)  # the first Chinese text loads a dictionary
 @given(st.sampled_from([*TASKS, ""]), st.text(max_size=80), st.text(max_size=20))
 def test_any_text_has_an_answer_that_is_always_the_same(task, text, question):
     names = ("text", "context", "community", "descriptions", "pairs", "points")

@@ -1,7 +1,7 @@
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from knotwork._extensions.testing.chat_models import BrokenStream, ScriptedChatModel, ScriptMismatch
@@ -108,7 +108,6 @@ def test_a_whole_reply_is_given_as_it_is():
     assert model.complete(ask("three small words")).usage == TokenUsage(3, 0, calls=1)
 
 
-@settings(deadline=None)
 @given(st.text(max_size=60), st.integers(1, 20), st.integers(1, 9))
 def test_pieces_join_to_the_reply_and_tokens_are_bounded(text, limit, size):
     model = ScriptedChatModel(lambda _: text, piece_characters=size)

@@ -3,7 +3,7 @@
 import unicodedata
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from knotwork._text.languages import simplify
@@ -72,7 +72,6 @@ def test_case_and_width_make_no_difference(name: str) -> None:
     assert normal_form(unicodedata.normalize("NFKC", wide)) == normal_form(ascii_name)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(WORDS, min_size=1, max_size=12), st.data())
 def test_every_name_inside_a_question_is_a_candidate(words: list[str], data: st.DataObject) -> None:
     question = " ".join(words)

@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.work import count_calls
 
@@ -166,13 +166,11 @@ def test_start_moves_the_spans():
     assert split_sentences(" \n\t ") == []
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.lists(PIECES, max_size=40).map("".join))
 def test_spans_leave_out_only_white_space(text):
     assert_covers(text, split_sentences(text))
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.text(max_size=1500))
 def test_any_text_is_covered(text):
     assert_covers(text, split_sentences(text))

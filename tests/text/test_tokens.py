@@ -2,7 +2,7 @@ import importlib.util
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from knotwork._text.token_counts import count_tokens, token_starts
@@ -60,7 +60,6 @@ def test_the_mean_error_against_a_word_piece_tokenizer_is_below_a_tenth(texts):
     assert sum(errors) / len(errors) < 0.1
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.text(max_size=300))
 def test_starts_agree_with_the_count(text):
     starts = list(token_starts(text))

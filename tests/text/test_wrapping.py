@@ -4,7 +4,7 @@ import textwrap
 from itertools import pairwise
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from knotwork._text.sentences import (
@@ -148,7 +148,6 @@ SENTENCE = st.tuples(NAME, st.lists(WORD, min_size=12, max_size=40, unique=True)
 )
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(SENTENCE, min_size=1, max_size=3), st.integers(55, 100))
 def test_wrapping_a_paragraph_changes_no_sentence(parts, width):
     # What is too long for one sentence is cut at the ends of lines.
@@ -162,7 +161,6 @@ def test_wrapping_a_paragraph_changes_no_sentence(parts, width):
     assert split_sentences(wrapped, wrapped_at=width) == split_sentences(text)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(st.text("天地玄黄宇宙洪荒日月", min_size=20, max_size=90), min_size=1, max_size=4),
        st.integers(24, 45))  # fmt: skip
 def test_wrapping_chinese_changes_no_sentence(parts, width):
@@ -173,7 +171,6 @@ def test_wrapping_chinese_changes_no_sentence(parts, width):
     assert [part.replace("\n", "") for part in found] == sentences(text)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(st.sampled_from(["- ", "* ", "1. ", "# ", "| ", "Key: "]), min_size=2, max_size=6),
        st.integers(0, 80))  # fmt: skip
 def test_marked_lines_are_never_joined(marks, width):

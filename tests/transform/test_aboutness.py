@@ -1,7 +1,7 @@
 """Aboutness of chunks: titles, headings, first subjects, salience."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.transform.documents import cut, extract, mentions
 
@@ -144,7 +144,6 @@ def test_a_phrase_for_a_title_is_about_the_names_in_it() -> None:
     assert about(extraction)["apple"] == SETTINGS.title_part_about
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     st.lists(
         st.sampled_from(["Peru is far.", "He saw Anna Smith.", "他在北京。", "x y z"]), min_size=1

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.transform.documents import cut
 from tests.work import count_calls
@@ -61,7 +61,6 @@ def test_a_chunk_without_sentences_is_read_as_one() -> None:
     assert "anna smith" in {mention.normal_form for mention in extraction.mentions}
 
 
-@settings(max_examples=60, deadline=None)
 @given(HOSTILE, st.lists(HOSTILE | st.sampled_from(PARTS), min_size=1, max_size=4))
 def test_hostile_text_is_read_and_keys_are_unique(title: str, parts: list[str]) -> None:
     document, chunks = cut(title, *parts)

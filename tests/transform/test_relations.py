@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.transform.documents import extract, mentions, relations
 
@@ -199,7 +199,6 @@ def test_possible_abbreviations(short: str, full: str, *, expected: bool) -> Non
     assert is_short_for(short, full) is expected
 
 
-@settings(max_examples=30, deadline=None)
 @given(
     st.lists(
         st.sampled_from(["Anna Smith", "Peru", "met", "of", ",", ".", "It", "Acme Inc"]),

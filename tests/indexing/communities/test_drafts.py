@@ -3,7 +3,7 @@
 import random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.transform.model.mutations import HARMFUL, HARMLESS
 
@@ -157,7 +157,6 @@ def test_a_report_does_not_grow_beyond_measure():
     assert len(reading.complaints) == 20 - MOST_FINDINGS + 1
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.integers(0, 10**6))
 def test_facts_added_by_models_cost_nothing(seed):
     chance = random.Random(seed)
@@ -166,7 +165,6 @@ def test_facts_added_by_models_cost_nothing(seed):
     assert reading.found == read("\n".join(LINES)).found
 
 
-@settings(max_examples=80, deadline=None)
 @given(st.integers(0, 10**6))
 def test_a_garbled_line_costs_itself_alone(seed):
     chance = random.Random(seed)
@@ -181,7 +179,6 @@ def test_a_garbled_line_costs_itself_alone(seed):
         assert finding.text in kept or finding.text[:4] in LINES[place]
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.integers(0, 10**6), st.sampled_from(["stop", "length"]))
 def test_reading_never_fails_and_every_finding_is_traced(seed, finish_reason):
     chance = random.Random(seed)
@@ -202,7 +199,6 @@ def test_reading_never_fails_and_every_finding_is_traced(seed, finish_reason):
             assert set(finding.supports) <= own
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.text(max_size=300))
 def test_any_text_is_read(text):
     for briefs in (BRIEFS, [HARBOUR]):

@@ -5,7 +5,7 @@ import random
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.indexing.communities.worlds import (
     TOPICS,
@@ -119,7 +119,6 @@ def test_a_new_topic_gets_a_new_id_and_the_others_keep_theirs():
     assert (changes.added, changes.removed, changes.changed) == (1, 0, 0)
 
 
-@settings(max_examples=40, deadline=None)
 @given(worlds(), st.randoms(use_true_random=False), st.integers(3, 12))
 def test_communities_depend_on_the_graph_alone(world, shuffle, max_size):
     mentions, relations = world
@@ -142,7 +141,6 @@ def test_communities_depend_on_the_graph_alone(world, shuffle, max_size):
             assert set(community.entity_ids) < set(by_id[community.parent_id].entity_ids)
 
 
-@settings(max_examples=30, deadline=None)
 @given(worlds(), worlds(), st.integers(3, 12))
 def test_an_update_is_a_partition_too_and_settles(world, other, max_size):
     options = DivisionOptions(max_size=max_size)
@@ -158,7 +156,6 @@ def test_an_update_is_a_partition_too_and_settles(world, other, max_size):
     assert again == after
 
 
-@settings(max_examples=20, deadline=None)
 @given(worlds(), st.integers(3, 12))
 def test_importance_is_the_pagerank_of_the_community_alone(world, max_size):
     network = network_of(*world)

@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.indexing.foreign_indexes.foreign_files import current_tables, write_tables
 
@@ -65,7 +65,6 @@ def damage(
         chosen[name] = []
 
 
-@settings(max_examples=40, deadline=None)
 @given(damages)
 def test_damaged_tables_never_make_an_unsound_index(changes):
     tables = current_tables()

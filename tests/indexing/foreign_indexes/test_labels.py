@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from knotwork._extensions.graphs.foreign_indexes.labels import (
@@ -56,7 +56,6 @@ def test_chinese_names_stand_without_spaces():
     assert name_relation("艾达", "夜班小队", "艾达领导夜班小队。") == "领导"
 
 
-@settings(max_examples=200)
 @given(names, relations, names, descriptions)
 def test_a_description_with_its_relation_is_read_back(source, relation, target, description):
     if source == target:
@@ -66,7 +65,6 @@ def test_a_description_with_its_relation_is_read_back(source, relation, target, 
     assert (found or unnamed_relation(source + target + text), rest) == (relation, description)
 
 
-@settings(max_examples=100)
 @given(st.text(max_size=12), st.text(max_size=12), st.text(max_size=40))
 def test_any_text_is_read_without_fault(source, target, description):
     found, rest = split_relation(source, target, description)

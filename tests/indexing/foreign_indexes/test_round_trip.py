@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.indexing.foreign_indexes.foreign_files import NO_EMBEDDER, current_tables, write_tables
 from tests.indexing.foreign_indexes.reading_back import shape
@@ -173,7 +173,6 @@ def reports(store, place) -> set[object]:
     }
 
 
-@settings(max_examples=12, deadline=None)
 @given(st.integers(0, 10_000))
 def test_out_and_in_again_gives_the_same(seed):
     store, other = make_index(seed), open_store("memory:")

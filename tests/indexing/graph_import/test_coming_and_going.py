@@ -1,7 +1,7 @@
 """A graph that was imported and deleted, changed or broken off leaves what a fresh build holds."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.indexing.graph_import.graph_files import write
 from tests.indexing.snapshots import snapshot
@@ -35,7 +35,6 @@ def put(store, folder, name, facts):
     return import_graph(store, [path], embedding=Embedding(HashingEmbedder()))
 
 
-@settings(max_examples=12, deadline=None)
 @given(first=FACTS, second=FACTS, third=FACTS)
 def test_added_and_deleted_documents_leave_no_trace(tmp_path_factory, first, second, third):
     folder = tmp_path_factory.mktemp("graphs")

@@ -4,7 +4,7 @@ from collections import Counter
 
 import networkx as nx
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.indexing.graph_import.graph_files import edges_of, elements_of, facts_of, text_of, write
 
@@ -30,7 +30,6 @@ def graphs(draw):
     return graph
 
 
-@settings(max_examples=30, deadline=None)
 @given(graph=graphs())
 def test_it_reads_what_networkx_reads(tmp_path_factory, graph):
     path = tmp_path_factory.mktemp("graphml") / "g.graphml"

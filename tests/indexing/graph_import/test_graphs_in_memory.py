@@ -1,7 +1,7 @@
 """A graph that was built in Python: its way into an index, and out of it again."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.indexing.graph_import.graph_files import edges_of, text_of, type_of, write
 from tests.indexing.snapshots import snapshot
@@ -35,7 +35,6 @@ def history():
     return graph
 
 
-@settings(max_examples=25, deadline=None)
 @given(FACTS)
 def test_triples_are_indexed_as_from_a_file(tmp_path_factory, facts):
     path = tmp_path_factory.mktemp("graphs") / "people.tsv"
@@ -68,7 +67,6 @@ def test_a_graph_is_explored_asked_and_queried(opened):
     assert kb.graph.cypher(statement, graph="history").rows == (("Charles Babbage", 1834, 1837),)
 
 
-@settings(max_examples=25, deadline=None)
 @given(FACTS)
 def test_the_explored_graph_equals_the_built_one(facts):
     kb = KnowledgeBase(open_store("memory:"))

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pyoxigraph as ox
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.indexing.graph_import.graph_files import edges_of, elements_of, facts_of, text_of, write
 
@@ -33,7 +33,6 @@ TRIPLES = st.builds(
 )
 
 
-@settings(max_examples=30, deadline=None)
 @given(
     triples=st.lists(TRIPLES, min_size=1, max_size=12),
     kind=st.sampled_from([("turtle", "TURTLE"), ("ntriples", "N_TRIPLES")]),

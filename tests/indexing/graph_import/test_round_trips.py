@@ -5,7 +5,7 @@ import io
 from collections import Counter
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.indexing.graph_import.graph_files import facts_of
 
@@ -38,7 +38,6 @@ def write_csv(path, rows, delimiter, quoting):
 
 
 @pytest.mark.parametrize(("delimiter", "ending"), [(",", "csv"), ("\t", "tsv"), (";", "csv")])
-@settings(max_examples=25, deadline=None)
 @given(facts=FACTS)
 def test_quoted_tables_round_trip(tmp_path_factory, facts, delimiter, ending):
     path = tmp_path_factory.mktemp("csv") / f"g.{ending}"
@@ -47,7 +46,6 @@ def test_quoted_tables_round_trip(tmp_path_factory, facts, delimiter, ending):
     assert facts_of(path, "table") == Counter(facts)
 
 
-@settings(max_examples=25, deadline=None)
 @given(facts=FACTS)
 def test_plain_triples_with_tabs_round_trip(tmp_path_factory, facts):
     bare = [fact for fact in facts if not any(name.startswith('"') for name in fact)]
@@ -59,7 +57,6 @@ def test_plain_triples_with_tabs_round_trip(tmp_path_factory, facts):
     assert facts_of(path, "table") == Counter(bare)
 
 
-@settings(max_examples=25, deadline=None)
 @given(facts=FACTS)
 @example(facts=[("a,b", "r", "a,b"), ("a,b", "r", "_")])
 def test_every_fact_is_a_line_with_names_at_their_spans(tmp_path_factory, facts):
@@ -93,7 +90,6 @@ FORMULAS = st.tuples(
 ).map("".join)
 
 
-@settings(max_examples=25, deadline=None)
 @given(names=st.lists(FORMULAS | NAMES, min_size=1, max_size=5, unique=True))
 def test_an_export_for_spreadsheets_is_imported_as_a_raw_one(tmp_path_factory, names):
     folder = tmp_path_factory.mktemp("export")

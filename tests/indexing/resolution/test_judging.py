@@ -3,7 +3,7 @@
 import random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.indexing.resolution.worlds import make_index
 from tests.transform.model.mutations import HARMFUL, HARMLESS
@@ -62,7 +62,6 @@ def test_other_ways_to_say_it_are_understood(line):
     assert read(line) == {1: SAME}
 
 
-@settings(max_examples=200)
 @given(st.integers(0, 2**32), st.sampled_from(HARMFUL), st.sampled_from(range(8)))
 def test_a_broken_line_costs_itself_alone(seed, harm, place):
     broken = [*LINES]

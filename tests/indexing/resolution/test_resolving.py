@@ -1,7 +1,7 @@
 """Which entities become one, by rules, by a judge and by hand; and that this outlives updates."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.indexing.resolution.worlds import (
     TEXTS,
@@ -196,7 +196,6 @@ def snapshot(store):
     return store.resolutions.decisions(), store.resolutions.groups()
 
 
-@settings(max_examples=15, deadline=None)
 @given(st.data())
 def test_in_whatever_order_documents_came_and_went_the_decisions_match_a_fresh_index(data):
     uris = data.draw(st.permutations(sorted(TEXTS)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from knotwork._extensions.patterns.community_retrievers import descend_communities
@@ -45,7 +45,6 @@ def test_the_lowest_level_may_be_given():
     assert descend_communities(FixedScores({}), CommunityTree(PARENTS), beam=5)[0].chosen == []
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.lists(st.integers(-1, 8), min_size=1, max_size=10), st.data())
 def test_a_wide_beam_ends_at_every_leaf_that_has_a_score(above, data):
     """``above[n]`` is the parent of n, any earlier node, or none."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.retrieval.entity.conftest import FACTS, fill_with_facts
 
@@ -79,7 +79,6 @@ def test_limits_that_make_no_sense_are_refused(options, what):
 NODES = [f"n{number}" for number in range(7)]
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     st.sets(st.tuples(st.sampled_from(NODES), st.sampled_from(NODES)), max_size=16),
     st.dictionaries(st.sampled_from(NODES), st.floats(0.1, 1.0), min_size=1, max_size=3),

@@ -4,7 +4,7 @@ from itertools import product
 
 import networkx as nx
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.retrieval.paths.films import FILMS, put_triples
 
@@ -56,7 +56,6 @@ def test_all_simple_paths_are_found(films):
     assert found == expected_ends(FILMS, "Silver Lantern", 3)
 
 
-@settings(max_examples=25, deadline=None)
 @given(
     st.lists(
         st.tuples(

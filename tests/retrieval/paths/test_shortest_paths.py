@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import networkx as nx
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from knotwork._retrieval.graph_paths import MOST_HOPS, find_shortest_paths
@@ -48,7 +48,6 @@ def build(relations):
     return store
 
 
-@settings(max_examples=60, deadline=None)
 @given(PAIRS)
 def test_they_are_all_of_the_shortest_length_and_all_of_them(pairs):
     store = build([(a, "knows", b, 1) for a, b in pairs])

@@ -1,7 +1,7 @@
 """Questions become queries of typed fragments, whose values are parameters alone."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.retrieval.queries.films import film_store, values
 from tests.stores.minimal_store import MinimalStore
@@ -110,7 +110,6 @@ def test_a_store_without_cypher_is_refused():
         DynamicCypherRetriever(store=MinimalStore())
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.text(max_size=60))
 def test_any_text_is_refused_or_makes_plans_that_run(text):
     store = SHARED

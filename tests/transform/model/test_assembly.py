@@ -1,7 +1,7 @@
 from collections import Counter
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.transform.documents import cut, mentions, relations
 
@@ -168,7 +168,6 @@ RELATIONS = st.builds(
 )
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.lists(ENTITIES, max_size=5), st.lists(RELATIONS, max_size=5))
 def test_nothing_of_the_rules_is_taken_away_and_records_add_up(entities, relations_drafted) -> None:
     draft = Draft(tuple(entities), tuple(relations_drafted))

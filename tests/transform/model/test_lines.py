@@ -1,7 +1,7 @@
 import random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.transform.model.mutations import HARMFUL, HARMLESS, NOISE
 
@@ -172,7 +172,6 @@ def test_a_thousand_mutated_replies_lose_no_other_line(seed: int) -> None:
         assert expected <= records(draft), (lines, expected - records(draft))
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.text(st.sampled_from(NOISE + "entityrlaonx"), max_size=200), st.booleans())
 def test_no_text_makes_it_fail_or_lose_a_line(text: str, cut: bool) -> None:
     draft = read_lines(text, cut=cut)

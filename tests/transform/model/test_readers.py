@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from benchmarks.extraction.tuples import TupleReader
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.transform.documents import cut, mentions
 from tests.transform.model.mutations import HARMFUL
@@ -132,7 +132,6 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=200, deadline=None)
 @given(JSON, st.integers(0, 200))
 def test_no_json_makes_a_reader_fail(value, length) -> None:
     text = json.dumps(value, ensure_ascii=False)

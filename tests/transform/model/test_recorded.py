@@ -3,7 +3,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.transform.documents import cut, extract, mentions, relations
 
@@ -141,7 +141,6 @@ def test_a_line_that_is_no_row_is_named(tmp_path, line, said) -> None:
         Recording.read(tmp_path / "none.jsonl")
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     triples=st.lists(
         st.lists(

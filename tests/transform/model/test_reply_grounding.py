@@ -1,7 +1,7 @@
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.transform.documents import cut
 
@@ -72,7 +72,6 @@ def test_the_best_sentence_names_both_ends_and_shares_words() -> None:
 NAMES = st.text(st.sampled_from("Aab É.'’-&是北大學学·の12 +#("), min_size=1, max_size=8)
 
 
-@settings(max_examples=200, deadline=None)
 @given(NAMES, NAMES, NAMES)
 def test_spans_lie_in_the_chunk_and_do_not_overlap(left: str, name: str, right: str) -> None:
     chunk, _ = chunk_text(f"{left} {name} {right}")
@@ -82,7 +81,6 @@ def test_spans_lie_in_the_chunk_and_do_not_overlap(left: str, name: str, right: 
     assert all(a.end <= b.start for a, b in pairwise(spans))
 
 
-@settings(max_examples=200, deadline=None)
 @given(
     st.lists(st.sampled_from(["Ada", "Łódź", "O'Neill", "北京", "Ⅳ", "x2"]), min_size=1, max_size=3)
 )

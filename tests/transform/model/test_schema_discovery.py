@@ -5,7 +5,7 @@ import random
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.transform.documents import cut
 from tests.transform.model.mutations import HARMFUL
@@ -32,7 +32,6 @@ NAMES = st.text(min_size=1).filter(str.strip)
 COUNTS = st.integers(0, 10**9)
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     types=st.dictionaries(NAMES, st.tuples(COUNTS, st.text()), max_size=4),
     relations=st.dictionaries(NAMES, COUNTS, max_size=4),
@@ -209,7 +208,6 @@ def test_catch_all_types_are_ignored():
     assert [c.reason for c in read.complaints] == ["a type that means any entity"]
 
 
-@settings(max_examples=80, deadline=None)
 @given(seed=st.integers(0, 10**6))
 def test_a_mutated_line_costs_itself_alone(seed):
     chance = random.Random(seed)
@@ -235,7 +233,6 @@ def test_a_reply_that_is_cut_off_has_its_whole_lines(length):
     assert {name for name, _ in read.types} <= {name for name, _ in whole.types}
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.text(), st.booleans())
 def test_any_reply_is_read(reply, cut_off):
     read = read_proposal(reply, cut=cut_off)
