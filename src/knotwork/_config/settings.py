@@ -8,10 +8,12 @@ environment variable that does (`SecretRef`).
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import Field, dataclass, field, fields, replace
+from functools import cache
 from hashlib import blake2b
 from math import inf
+from types import MappingProxyType
 from typing import Any, get_type_hints
 
 from knotwork._config.setting_values import (
@@ -596,20 +598,24 @@ class SettingField:
         return shown_url(value) if self.rule.is_path and isinstance(value, str) else value
 
 
-def sections() -> dict[str, type]:
+@cache
+def sections() -> Mapping[str, type]:
     """Return the class of each section by name, in order."""
     hints = get_type_hints(Settings)
-    return {section.name: hints[section.name] for section in fields(Settings)}
+    return MappingProxyType({section.name: hints[section.name] for section in fields(Settings)})
 
 
-def setting_fields() -> Iterator[SettingField]:
-    """Yield every setting, in the order of the tree."""
+@cache
+def setting_fields() -> tuple[SettingField, ...]:
+    """Return every setting, in the order of the tree."""
+    found = []
     for section, kind in sections().items():
         hints = get_type_hints(kind)
         entries: tuple[Field[Any], ...] = fields(kind)
         for entry in entries:
             rule: SettingRule = entry.metadata["rule"]
-            yield SettingField(section, entry.name, hints[entry.name], entry.default, rule)
+            found.append(SettingField(section, entry.name, hints[entry.name], entry.default, rule))
+    return tuple(found)
 
 
 def role_fields() -> Iterator[SettingField]:
@@ -622,9 +628,11 @@ def role_fields() -> Iterator[SettingField]:
                 yield replace(entry, key=f"{role.key}.{entry.key}")
 
 
-def named_settings() -> dict[str, SettingField]:
+@cache
+def named_settings() -> Mapping[str, SettingField]:
     """Return all settings that can be set, those of roles included, by name."""
-    return {entry.name: entry for entry in (*setting_fields(), *role_fields())}
+    entries = (*setting_fields(), *role_fields())
+    return MappingProxyType({entry.name: entry for entry in entries})
 
 
 _RESULT_VERSION = 4
