@@ -1,6 +1,7 @@
 """`train paths`."""
 
 import json
+from importlib.util import find_spec
 
 import pytest
 from tests.cli.running import knotwork
@@ -8,7 +9,8 @@ from tests.retrieval.paths.films import FILMS, put_triples
 
 from knotwork._stores.urls import open_store
 
-pytest.importorskip("lightgbm")
+# The library takes seconds to import: each worker collects this module, and few run it.
+pytestmark = pytest.mark.skipif(find_spec("lightgbm") is None, reason="needs the library")
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """MiniLM on onnxruntime against its library, and random models with other pooling."""
 
 import logging
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -13,10 +14,11 @@ from knotwork._inference.embedder import PassageText
 from knotwork.errors import MissingExtra, ModelError
 from knotwork.records import Span
 
-pytestmark = pytest.mark.slow
-
-
-pytest.importorskip("sentence_transformers")
+# The library takes seconds to import: each worker collects this module, and few run it.
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(find_spec("sentence_transformers") is None, reason="needs the library"),
+]
 
 WORDS = [
     *[

@@ -1,6 +1,7 @@
 """The local reranker on sentence-transformers, with random models."""
 
 import math
+from importlib.util import find_spec
 
 import pytest
 
@@ -10,7 +11,10 @@ from knotwork._extensions.served_models.rerank import ServedReranker
 from knotwork._inference.model_registry import open_reranker
 from knotwork.errors import ConfigError, MissingExtra, ModelError, UnknownName
 
-pytest.importorskip("sentence_transformers")
+# The library takes seconds to import: each worker collects this module, and few run it.
+pytestmark = pytest.mark.skipif(
+    find_spec("sentence_transformers") is None, reason="needs the library"
+)
 
 WORDS = [
     "the",
