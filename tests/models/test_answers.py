@@ -90,6 +90,9 @@ def test_a_command_cites_only_what_the_document_says(index):
     check_citations(answer)
 
 
+@pytest.mark.parametrize(
+    "index", [pytest.param("lean", marks=pytest.mark.nightly), "full"], indirect=True
+)
 def test_an_agent_ends_with_an_answer(index):
     folder, _, _ = index
     answer = run_command(folder, "agent", "Who led the repairs of the arched bridge?", codes=(0, 1))
@@ -124,6 +127,7 @@ def test_queries_written_by_the_model_are_checked_before_they_run(index, retriev
         assert result["statement"].strip().upper().startswith(("MATCH", "WITH", "UNWIND", "RETURN"))
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("index", ["full"], indirect=True)
 def test_the_trials_of_the_model_name_what_it_cannot_do(index):
     folder, _, _ = index
@@ -138,6 +142,7 @@ def test_the_trials_of_the_model_name_what_it_cannot_do(index):
     assert done.returncode == int(all(trial["fault"] for trial in found["trials"]))
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(not can_recognise(), reason="the extra `ocr` is not installed")
 def test_a_model_that_does_not_see_describes_no_picture(model_file, tmp_path):
     (tmp_path / "docs").mkdir()

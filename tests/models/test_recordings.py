@@ -62,6 +62,7 @@ def load(whisper_model):
     return loaded
 
 
+@pytest.mark.nightly
 def test_a_long_recording_has_the_times_of_all_sentences(speeches, load):
     samples = np.concatenate([speech.samples for speech in speeches] + [speeches[0].samples] * 2)
     document = load(samples)
