@@ -43,7 +43,9 @@ class ArcadeServer:
             "bolt.port": self.bolt_port,
             "server.plugins": "Bolt:com.arcadedb.bolt.BoltProtocolPlugin",
         }
+        # Tests end before what a thorough compiler makes of the server would repay its work.
         java = [self.home / "jre" / "bin" / "java", "-Xmx512m"]
+        java += ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
         java += ["--add-modules", "jdk.incubator.vector", "-cp", f"{self.home}/jars/*"]
         java += [f"-Darcadedb.{name}={value}" for name, value in options.items()]
         with (self.folder / "server.log").open("ab") as log:
