@@ -195,7 +195,8 @@ def _fill_hostile(path: Path, folder: Path) -> None:
 
 
 def _open(path: Path, embedder: str) -> knotwork.KnowledgeBase:
-    settings = load_settings(overrides={"embedding.model": embedder}, environ={}).settings
+    overrides = {"embedding.model": embedder, "index.workers": 0}
+    settings = load_settings(overrides=overrides, environ={}).settings
     return knotwork.open(path, settings=settings)
 
 
