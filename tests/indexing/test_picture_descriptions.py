@@ -54,7 +54,8 @@ def server():
 
 
 def open_base(tmp_path, server, **options):
-    wanted = {"llm_tier": "full", "index_pictures": "model", **options}
+    """Open an index that reads in this process, where recognition is loaded once for all tests."""
+    wanted = {"llm_tier": "full", "index_pictures": "model", "index_workers": 0, **options}
     return knotwork.open(
         tmp_path / "k.knot",
         embedding_model="none",
@@ -76,8 +77,9 @@ def described(server):
     return sum("task: describe-picture" in text for text in calls)
 
 
-def test_a_description_follows_its_picture_and_names_its_author(tmp_path, folder, server):
-    with open_base(tmp_path, server) as base:
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_description_follows_its_picture_and_names_its_author(tmp_path, folder, server, workers):
+    with open_base(tmp_path, server, index_workers=workers) as base:
         report = base.index(folder)
         assert report.failures == ()
         assert report.usage["describe"].calls == 2  # that it sees, and the picture
