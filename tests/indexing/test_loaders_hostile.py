@@ -132,12 +132,13 @@ def test_every_format_under_every_name(name):
     ],
     ids=range(18),
 )
-def test_odd_text(name, text):
-    load_or_reason(name, text.encode())
+@pytest.mark.parametrize("share", [0.1, pytest.param(1.0, marks=pytest.mark.nightly)])
+def test_odd_text(name, text, share):
+    load_or_reason(name, text[: int(len(text) * share)].encode())
 
 
 def test_a_table_of_one_wide_row_and_many_short_ones():
-    page = f"<table><tr>{'<td>1' * 40_000}{'<tr><td>1' * 40_000}</table>"
+    page = f"<table><tr>{'<td>1' * 10_000}{'<tr><td>1' * 10_000}</table>"
     assert load_or_reason("a.html", page.encode()) == "too_large"
 
 

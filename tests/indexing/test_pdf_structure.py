@@ -322,10 +322,11 @@ def test_other_lists_that_end_with_numbers_are_kept():
     assert "Introduction" in chapters.text
 
 
+@pytest.mark.parametrize("pieces", [20_000, pytest.param(200_000, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("piece", ["a", ". ", "-", "1.", " "])
-def test_long_lines_are_read(piece):
+def test_long_lines_are_read(piece, pieces):
     """Time that grew with the square of the length would be hours."""
-    assert load_pdf(["x" + piece * 200_000, "next"]).text.endswith("next")
+    assert load_pdf(["x" + piece * pieces, "next"]).text.endswith("next")
 
 
 def test_a_file_that_is_all_contents_is_read():

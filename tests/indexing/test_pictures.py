@@ -184,7 +184,7 @@ def test_a_photograph_is_turned_as_the_camera_says():
 
 
 @needs_extra
-@pytest.mark.parametrize("turned", [90, 180, 270])
+@pytest.mark.parametrize("turned", [pytest.param(90, marks=pytest.mark.nightly), 180, 270])
 def test_a_page_that_lies_on_its_side_or_head_is_turned(turned):
     page = draw_page([(40, 60, "The stone bridge opened in 1784."), (40, 120, "It has 900 lamps.")])
     document = load("a.png", make_picture(page.rotate(turned, expand=True)))

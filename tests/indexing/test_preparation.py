@@ -114,7 +114,7 @@ def test_a_document_that_cannot_be_read_says_so_from_another_process(preparer, t
 
 def test_a_document_that_kills_its_process_is_the_only_one_to_fail(preparer):
     wait_until_up(preparer)
-    orders = [order(n, paragraphs=60) for n in range(30)]
+    orders = [order(n, paragraphs=6) for n in range(30)]
     orders[7] = SourceFile("bad.pdf", lambda: os.kill(os.getpid(), signal.SIGKILL), size=9_000)
     orders[20] = SourceFile("worse.pdf", lambda: os._exit(3), size=9_000)
     found = take_all(preparer, orders)
@@ -181,18 +181,24 @@ def test_short_texts_are_prepared_here_if_they_are_few_or_there_is_one_core(
     preparer.close()
 
 
-def write_folder(folder):
+MUCH_BYTES = 64 << 10
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder with as much text as other processes are started for."""
+    monkeypatch.setattr("knotwork._indexing.prepare.WORTH_BYTES", MUCH_BYTES)
+    folder = tmp_path / "docs"
     folder.mkdir()
     for number in range(12):
-        text = make_text(random.Random(number), paragraphs=700)
+        text = make_text(random.Random(number), paragraphs=100)
         (folder / f"{number:02}.txt").write_text(text, "utf-8")
     (folder / "broken.pdf").write_bytes(b"%PDF-1.7 nothing more")
-    assert sum(file.stat().st_size for file in folder.iterdir()) > WORTH_BYTES
+    assert sum(file.stat().st_size for file in folder.iterdir()) > MUCH_BYTES
+    return folder
 
 
-def test_an_index_is_the_same_with_and_without_other_processes(tmp_path):
-    folder = tmp_path / "docs"
-    write_folder(folder)
+def test_an_index_is_the_same_with_and_without_other_processes(tmp_path, folder):
     found = []
     for workers in (0, 2):
         options = {"embedding_model": "none", "index_workers": workers}
@@ -213,9 +219,7 @@ def is_alive(process):
     return True
 
 
-def test_a_run_that_is_left_ends_its_processes_and_goes_on_later(tmp_path, monkeypatch):
-    folder = tmp_path / "docs"
-    write_folder(folder)
+def test_a_run_that_is_left_ends_its_processes_and_goes_on_later(tmp_path, folder, monkeypatch):
     opened = []
 
     def open_spied(*args, **options):

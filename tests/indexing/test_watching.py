@@ -348,16 +348,17 @@ def assert_equal(found, expected):
 
 
 @pytest.mark.slow
-def test_a_thousand_changes_in_random_order_leave_a_fresh_index(folder, tmp_path):
+@pytest.mark.parametrize("rounds", [8, pytest.param(40, marks=pytest.mark.nightly)])
+def test_many_changes_in_random_order_leave_a_fresh_index(folder, tmp_path, rounds):
     changes = Changes(folder.path, 3)
-    watched = folder.watch(*[lambda: changes.make(25)] * 40)
+    watched = folder.watch(*[lambda: changes.make(25)] * rounds)
     asked = 0
     for number, event in enumerate(watched):
         if number % 40 == 0 and folder.kb.documents():
             asked += len(folder.kb.search(f"Where is {WORDS[number % len(WORDS)]}?", k=3).hits)
         assert event.stage is not Stage.STOPPED, event
-    assert changes.count == 1_000
-    assert asked > 100
+    assert changes.count == 25 * rounds
+    assert asked > 2.5 * rounds
     assert_equal(snapshot(folder.kb.store), folder.fresh(tmp_path / "fresh.knot"))
 
 
@@ -378,13 +379,14 @@ def wait_until(condition, *, seconds=60):
 
 
 @pytest.mark.slow
-def test_a_watch_that_is_killed_while_files_change_loses_none(tmp_path):
+@pytest.mark.parametrize("kills", [2, pytest.param(6, marks=pytest.mark.nightly)])
+def test_a_watch_that_is_killed_while_files_change_loses_none(tmp_path, kills):
     pytest.importorskip("watchfiles")
     root, store, log = tmp_path / "notes", tmp_path / "x.knot", tmp_path / "log"
     root.mkdir()
     changes = Changes(root, 5)
     changes.make(20)
-    for _ in range(4):
+    for _ in range(kills):
         with log.open("w") as out:
             command = [sys.executable, "-c", WATCH, str(store), str(root)]
             process = subprocess.Popen(command, stdout=out, cwd=Path(__file__).parents[2])
