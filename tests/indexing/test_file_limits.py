@@ -72,7 +72,7 @@ options = {
     "embedding_model": "none",
     "index_max_file_characters": 1_000_000,
     "index_max_file_memory_mb": 400,
-    "index_max_file_seconds": 4,
+    "index_max_file_seconds": 2,
 }
 with knotwork.open("memory:", **options) as kb:
     report = kb.index(sys.argv[1])

@@ -306,7 +306,9 @@ def change(pages, random_):
     return pages
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize(
+    "seed", [*range(3), *(pytest.param(n, marks=pytest.mark.nightly) for n in range(3, 20))]
+)
 def test_any_history_of_a_site_equals_a_fresh_build(tmp_path, seed):
     random_ = random.Random(seed)
     store = open_store(str(tmp_path / "index.knot"), create=True)
