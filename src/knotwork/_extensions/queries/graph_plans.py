@@ -42,7 +42,8 @@ _TURNED = 0.3
 _MOST_TURNED = 2
 _MOST_CHAINS = 60
 ASKING = re.compile(
-    r"\b(?:which|what|how many|whose)\b(?:\s+(?:is|are|was|were|of|the|other))*"
+    r"\b(?:which|what|how many|whose)\b(?:['’]s)?(?:\s+(?:is|are|was|were|of|the|other))*"
+    r"(?:\s+(?:(?:total|overall)\s+)?(?:number|count)\s+of(?:\s+the)?)?"
     r"|哪(?:一?[个部位名家本些首种]|些)?|什么|多少|几[个部位名家本首种]?",
     re.IGNORECASE,
 )
@@ -50,6 +51,9 @@ WHEN = re.compile(
     r"\bwhen\b|\b(?:what|which) (?:year|date|day)\b|哪一?[年天]|什么时候|何时", re.IGNORECASE
 )
 WHERE = re.compile(r"\bwhere\b|哪里|哪儿|何处|什么地方", re.IGNORECASE)
+_QUESTION_WORD = re.compile(
+    r"\b(?:who(?:m|se)?|which|what|when|where|how)\b|哪|什么|谁|何时|何处|多少|几", re.IGNORECASE
+)
 _PASSIVE = re.compile(
     r"\b(?:(?:is|are|was|were)(?:n['’]t)?|been|being|be)\b(?:\s+\w+)?\s*$|被\S{0,4}$",
     re.IGNORECASE,
@@ -59,7 +63,8 @@ _OF = re.compile(r"s?\s+of\b")
 _BY = re.compile(r"\bby\s+(?:the\s+)?(?:\w+\s+)?$|[由被]$", re.IGNORECASE)
 _BY_WHOM_ZH = re.compile(r"(?:是|由|被)?(?:谁|哪位|哪些人|哪个人|什么人)")
 _WHOSE = re.compile(r"\bwhose\s+$", re.IGNORECASE)
-_OF_WHICH = re.compile(r"\s+(?:of|for|in)(?:\s+(?:which|what|whom)\b|\W*$)", re.IGNORECASE)
+_BEING_A = re.compile(r"\W+an?\s+", re.IGNORECASE)
+_OF_WHICH = re.compile(r"\s+(?:of|for|in|on)(?:\s+(?:which|what|whom)\b|\W*$)", re.IGNORECASE)
 _OF_WHICH_ZH = re.compile(r"是(?:哪|什么|谁)\S{0,6}的$")
 
 Parameters = dict[str, PropertyValue]
@@ -210,7 +215,13 @@ class ChainFinder:
         if len(items) > MOST_ITEMS:
             return
         at = name.span if name else origin or Span(0, 0)
-        near = sorted(items, key=lambda item: item.span.distance(at))
+        asking = _QUESTION_WORD.search(self._text) if name else None
+        # "The films directed by A were written by whom": what describes the films comes first.
+        is_last = asking is not None and asking.start() >= at.end
+        near = sorted(
+            items,
+            key=lambda item: (is_last and item.span.start >= at.end, item.span.distance(at)),
+        )
         for order in permutations(range(len(near))):
             turned = sum(a > b for n, a in enumerate(order) for b in order[n + 1 :])
             if turned <= _MOST_TURNED:
@@ -434,8 +445,10 @@ class ChainFinder:
         wants_doer = meaning.role is Role.DOER
         if _WHOSE.search(before):
             wants_doer = not wants_doer  # "whose son" is the parent
-        if _OF_WHICH.match(after) or _OF_WHICH_ZH.search(before) or is_turned:
-            wants_doer = not wants_doer  # "is the director of which films"
+        # "Which films was A a writer on", "is the director of which films"
+        is_a = first and _BEING_A.fullmatch(self._text[first.span.end : item.span.start])
+        if is_a or _OF_WHICH.match(after) or _OF_WHICH_ZH.search(before) or is_turned:
+            wants_doer = not wants_doer
         if wants_doer == way.reaches_doer:
             return True
         # "The director Nora Ephron" is she herself.
@@ -567,7 +580,7 @@ class StatementWriter:
     ) -> GraphPlan:
         """Return the plan of a statement whose rows begin with ``value``."""
         shown = ", ".join(f"{text} AS s{n}" for n, text in enumerate(self.shown))
-        sources = self.text(f"RETURN DISTINCT {value} AS answer, {shown} LIMIT {SOURCED_ROWS}")
+        sources = self.text(f"RETURN {value} AS answer, {shown} LIMIT {SOURCED_ROWS}")
         plan = GraphPlan(self.text(*ending), self.parameters, cost, sources, tuple(self.hops))
         return replace(plan, **options)
 

@@ -71,6 +71,8 @@ from knotwork.records import (
 _SOURCE = "graph"
 _SUREST = 0.9
 _UNSURE = 0.8
+_LOOSE = 0.6
+"""The confidence in rows for a question of which words were left out."""
 _PLAIN_COST = 0.5
 """The cost below which each link of a plan has a word of its own."""
 _MOST_COST = 1.3
@@ -260,6 +262,9 @@ class _HeldModel:
 RowHop = tuple[int, str, str, str]
 """A row, the names of two nodes that a link joins, or twice the same, and a value of its."""
 
+Found = tuple[GraphPlan, QueryResult]
+"""A plan with its rows."""
+
 
 class GraphQuestion(GraphReading):
     """A question about a graph with the plans that answer it."""
@@ -271,12 +276,42 @@ class GraphQuestion(GraphReading):
 
         With them are the links between the names on the way to each of the first rows.
         """
+        found = self.find()
+        return None if found is None else (found[1], self._hops_of(*found))
+
+    def statement(self) -> Statement | None:
+        """Return the statement that answers the question, with its rows."""
+        found = self.find()
+        if found is None:
+            return None
+        plan, result = found
+        sureness = _LOOSE if self._is_loose and self.left else result.confidence
+        origin = "fragments by rules"
+        return Statement(plan.text, plan.parameters, origin, sureness, True, result)
+
+    def find(self) -> Found | None:
+        """Return the plan that answers, and its rows.
+
+        A common word that is also a name, as "fall", is read as a name first.
+        """
+        found = self._find_named()
+        if found is None and (words := self._doubtful_names()):
+            return self._reread(self._text, words=words).find()
+        return found
+
+    def _reread(self, text: str, *, words: Sequence[Span] = ()) -> GraphQuestion:
+        return GraphQuestion(self._model, text, words=words, is_loose=self._is_loose)
+
+    def _find_named(self) -> Found | None:
         if self._asks_events:
-            return self._answer_events()
-        if self.left or len(self._items) > MOST_ITEMS:
+            return self._find_events()
+        left = self.left
+        if self._is_loose:  # no number may be left out
+            left = [word for word in left if any(map(str.isdigit, word))]
+        if left or len(self._items) > MOST_ITEMS:
             return None
         if (inner := self._find_inner()) is not None:
-            return self._answer_about(inner)
+            return self._find_about(inner)
         plans = sorted(
             (plan for plan in self._plans() if plan.cost < _MOST_COST), key=lambda plan: plan.cost
         )
@@ -286,18 +321,18 @@ class GraphQuestion(GraphReading):
             checks = [(plan, result) for plan, result in tried if result is not None]
             # That it holds is enough; that it does not, only what holds instead can show.
             checks.sort(key=lambda c: (not c[1].rows[0][0], len(c[1].rows[0][1])))
-            return self._with_hops(*checks[0]) if checks else None
+            return checks[0] if checks else None
         seen = set[tuple[str, str]]()
         for plan in plans:
             key = plan.text, repr(plan.parameters)
             if plan.cost > plans[0].cost + _MARGIN or len(seen) == _MOST_RUN:
                 break  # what is meant has no rows
             if key not in seen and (result := self._run(plan)) is not None:
-                return self._with_hops(plan, result)
+                return plan, result
             seen.add(key)
         return None
 
-    def _answer_events(self) -> tuple[QueryResult, list[RowHop]] | None:
+    def _find_events(self) -> Found | None:
         """Return what a named node did or underwent; times are left to the words of documents."""
         rest = [word for word in self.left if word.lower() not in _EVENT_WORDS]
         is_plain = not (rest or self._comparisons or self._held or self._extreme)
@@ -310,7 +345,7 @@ class GraphQuestion(GraphReading):
         ending = f"RETURN DISTINCT {value} AS name, type(r{node}) AS event"
         plan = writer.plan(value, 0.0, ending)
         result = self._run(plan)
-        return None if result is None else self._with_hops(plan, result)
+        return None if result is None else (plan, result)
 
     def _find_inner(self) -> Item | None:
         """Return the noun behind the end of a scale if the question is about what it means.
@@ -334,19 +369,19 @@ class GraphQuestion(GraphReading):
                 return None if is_plain else item
         return None
 
-    def _answer_about(self, inner: Item) -> tuple[QueryResult, list[RowHop]] | None:
-        """Return the answer about the node at the end of a scale, which is found first."""
+    def _find_about(self, inner: Item) -> Found | None:
+        """Return the plan and rows about the node at the end of a scale, which is found first."""
         if self._extreme is None:
             return None
         written = self._text[self._extreme.span.start : inner.span.end]
         form = "{}是谁？" if self.language == "zh" else "Which is the {}?"
-        found = GraphQuestion(self._model, form.format(written)).answer()
-        if found is None or len(found[0].rows) != 1:
+        found = self._reread(form.format(written)).find()
+        if found is None or len(found[1].rows) != 1:
             return None
-        name = show_value(found[0].rows[0][0])
+        name = show_value(found[1].rows[0][0])
         before = _ARTICLE.sub("", self._text[: self._extreme.span.start])
-        asked = GraphQuestion(self._model, f"{before}{name}{self._text[inner.span.end :]}")
-        return asked.answer() if asked.names else None
+        asked = self._reread(f"{before}{name}{self._text[inner.span.end :]}")
+        return asked.find() if asked.names else None
 
     def _run(self, plan: GraphPlan) -> QueryResult | None:
         """Return the rows of a plan that the question asks for, or None without any."""
@@ -388,8 +423,8 @@ class GraphQuestion(GraphReading):
         equal = (row for row in rows[plan.limit :] if row[-1] == rows[plan.limit - 1][-1])
         return (*rows[: plan.limit], *equal)
 
-    def _with_hops(self, plan: GraphPlan, result: QueryResult) -> tuple[QueryResult, list[RowHop]]:
-        """Return a result with the links on the way to its first rows."""
+    def _hops_of(self, plan: GraphPlan, result: QueryResult) -> list[RowHop]:
+        """Return the links on the way to the first rows of a result."""
         found = self._model.target.run(Statement(plan.sources, plan.parameters)).rows
         is_single = plan.is_count or plan.is_check
         shown = result.rows[0][1] if is_single else [row[0] for row in result.rows]
@@ -406,7 +441,7 @@ class GraphQuestion(GraphReading):
             for row, value in kept
             for first, second in plan.hops
         ]
-        return result, list(dict.fromkeys(hops))
+        return list(dict.fromkeys(hops))
 
     # Plans
 
@@ -437,6 +472,9 @@ class GraphQuestion(GraphReading):
         if self._negation:
             yield from self._denied(name, start, self._negation)
             return
+        if self._shared is not None:
+            yield from self._sharing(name, start, self._shared)
+            return
         cuts = self._cuts()
         for cut in cuts:
             for one, two in product(find(start, name, items[:cut]), find(start, name, items[cut:])):
@@ -459,6 +497,17 @@ class GraphQuestion(GraphReading):
             elif not chain.steps and len(chain.properties) == 1:
                 order = chain.properties[0][1], "="
                 yield from self._write_beyond(name, chain.kind, [], order, cost=chain.cost)
+
+    def _sharing(self, name: Name, start: Chain, shared: Span) -> Iterator[GraphPlan]:
+        """Yield plans from nodes that share with a named one what the next word means."""
+        behind = [item for item in self._items if item.span.start >= shared.end]
+        for item in behind[:1]:
+            rest = [other for other in self._items if other is not item]
+            for chain in self._finder.find(start, name, [item]):
+                if chain.steps and not (chain.properties or chain.held or chain.conditions):
+                    both = replace(chain, steps=(*chain.steps, *chain.back.steps))
+                    for longer in self._finder.find(both, name, rest):
+                        yield from self._write(name, longer)
 
     def _denied(self, name: Name, start: Chain, negation: Span) -> Iterator[GraphPlan]:
         """Yield plans for nodes that are not related to a named one, or lack a property."""
@@ -729,9 +778,10 @@ class GraphQuestion(GraphReading):
         self, writer: StatementWriter, nodes: Sequence[str], chain: Chain, *, is_named: bool
     ) -> None:
         """Require that the answer differs from the nodes before it, if the question asks so."""
-        if is_named and (self._asks_same or _OTHER.search(self._text)):
+        if is_named and (self._asks_same or self._shared or _OTHER.search(self._text)):
             kinds = [chain.kind, *(step.end for step in chain.steps)]
-            same = (n for n, kind in zip(nodes[:-1], kinds, strict=False) if kind == chain.end)
+            before = nodes[:1] if self._shared else nodes[:-1]
+            same = (n for n, kind in zip(before, kinds, strict=False) if kind == chain.end)
             writer.where += [f"{node} <> {nodes[-1]}" for node in same]
 
     def _hold(self, writer: StatementWriter, nodes: Sequence[str], chain: Chain) -> bool:
@@ -1080,8 +1130,12 @@ class GraphQuestion(GraphReading):
             placed = any(m.link and m.link.is_placed for i in self._items for m in i.meanings)
             return bool(placed and chain.steps and chain.steps[-1].link.is_placed)
         if _WHO.search(self._text):
-            is_value = bool(chain.steps) and chain.steps[-1].link.has_values
-            if shape is not None or is_value or self._model.is_person(chain.end) is False:
+            last = chain.steps[-1] if chain.steps else None
+            is_thing = last is not None and (
+                last.link.has_values or (last.link.has_agents and last.reaches_doer is False)
+            )
+            is_person = self._model.is_person(chain.end)
+            if shape is not None or is_person is False or (is_person is None and is_thing):
                 return False
         return shape is not None or self._is_asked_kind(chain)
 

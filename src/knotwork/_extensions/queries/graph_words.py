@@ -56,13 +56,15 @@ _FUNCTION_WORDS = frozenset(
     can could you i we my our s also just only ever many much when where whether into about between
     during through out up while he she his her him co but not without except excluding other others
     else another ones will would should may might kind kinds sort sorts anyone anybody anything
-    someone somebody something by than no got
+    someone somebody something by than no got under
     """.split()  # noqa: SIM905
 )
 """Words that ask or join, without a meaning of their own. Verbs are not among them, nor are words
 that compare."""
-_VAGUE_WORDS = frozenset({"belong", "belongs"})
+_VAGUE_WORDS = frozenset({"belong", "belongs", "fall", "falls", "listed", "described"})
 """Verbs that only join what another word means, unless the graph has a link for them."""
+_SORTS = frozenset({"kind", "kinds", "sort", "sorts"})
+"""Function words that mean a genre or category in "what kind of", if the graph has one."""
 SPENDING = frozenset({"spend", "spends", "spent"})
 """Verbs that only join a number of which another word says what it is: hours."""
 PLACING = frozenset({"live", "lives", "come", "comes", "located", "based", "住", "来自", "位于"})
@@ -451,10 +453,11 @@ class GraphModel:
                     end = last.end
                     yield Span(span.start, end), found
                     continue
-            if word in _FUNCTION_WORDS or word.isdigit():
+            is_sort = word in _SORTS and number + 1 < len(words) and words[number + 1][0] == "of"
+            if word.isdigit() or (word in _FUNCTION_WORDS and not is_sort):
                 continue
             found = self.meanings(word) or self.meanings(_JOINT.sub("", word))
-            if found or word not in _VAGUE_WORDS:
+            if found or word not in (_VAGUE_WORDS | _SORTS):
                 yield span, found
 
     def _read_han(self, said: str) -> Iterator[tuple[Span, list[Meaning]]]:
