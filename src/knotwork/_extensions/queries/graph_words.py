@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, combinations, pairwise
 from typing import NamedTuple
@@ -427,10 +427,11 @@ class GraphModel:
         for start, end in taken:
             plain[start:end] = "\x00" * (end - start)
         said, items, left = "".join(plain), list[Item](), list[str]()
+        forms = {word_form(word) for word in WORD.findall(said)}
         for span, found in (*self._read_words(said), *self._read_han(said)):
             word = text[slice(*span)]
             if found:
-                items.append(Item(span, word, tuple(found)))
+                items.append(Item(span, word, tuple(_without_parts(found, word, forms))))
             else:
                 left.append(word)
         return sorted(items, key=lambda item: item.span), left
@@ -631,6 +632,24 @@ class GraphModel:
 
 
 _LEFT = re.compile(r"[^\x00]+")
+
+
+def _without_parts(found: Sequence[Meaning], word: str, forms: set[str]) -> list[Meaning]:
+    """Return the meanings without the links of whose names a word is only a part.
+
+    "Phone" means HAS_PHONE rather than KNOWS_PHONE, unless the question has the other word too.
+    """
+    form = joined_form(word)
+    if not any(meaning.link and meaning.link.stems == {form} for meaning in found):
+        return list(found)
+    return [
+        meaning
+        for meaning in found
+        if not meaning.link
+        or form not in meaning.link.stems
+        or meaning.link.stems == {form}
+        or not (meaning.link.stems - {form}).isdisjoint(forms)
+    ]
 
 
 def _agent_roots(stem: str) -> frozenset[str]:
