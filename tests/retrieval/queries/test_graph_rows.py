@@ -194,6 +194,63 @@ def test_times_of_links_and_what_two_nodes_share(kb, question, names):
     assert {row[0] for row in result.rows} == names
 
 
+def named(results):
+    """Return rows with the names of their nodes."""
+    return [
+        tuple(cell["properties"]["name"] if isinstance(cell, dict) else cell for cell in row)
+        for result in results
+        for row in result.rows
+    ]
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Who works for Acme Works?",
+        "Which persons do not work for Acme Works?",
+        "Which persons share a company with Ada Lund?",
+        "Who shares an employer with Ada Lund?",
+        "What's the number of products that Acme Works supplies?",
+        "Which is the most expensive product?",
+        "Who are the two youngest persons?",
+        "Who has more than one follower?",
+        "Does Acme Works supply Monitor?",
+        "How expensive is the Monitor?",
+        "最贵的产品是什么？",
+    ],
+)
+def test_dynamic_cypher_has_the_rows_of_ask_with_whole_nodes(kb, question):
+    told = kb.ask(question)
+    found = kb.search(question, retriever="dynamic_cypher(graph=trade)")
+    assert told.answered
+    assert named(found.results) == named(told.results)
+    assert found.results[0].confidence == told.results[0].confidence
+
+
+def test_rows_of_dynamic_cypher_are_nodes_with_their_properties(kb):
+    found = kb.search("Who is the boss of Ben Roe?", retriever="dynamic_cypher(graph=trade)")
+    (result,) = found.results
+    ((node,),) = result.rows
+    assert node["labels"] == ["Person"]
+    assert node["properties"] == {"id": "ada", "name": "Ada Lund", "born": 1961}
+    assert kb.graph.cypher(result.statement, result.parameters, graph="trade").rows == result.rows
+
+
+def test_a_word_that_bare_triples_lack_makes_dynamic_cypher_less_sure(triples):
+    sure, less, refused = (
+        triples.search(question, retriever="dynamic_cypher")
+        for question in (
+            "Which parts does the Engine have?",
+            "Which parts does the splendid Engine have?",
+            "Which 7 parts does the Engine have?",
+        )
+    )
+    assert named(sure.results) == named(less.results) == [("Pump",), ("Valve",)]
+    assert less.results[0].confidence < sure.results[0].confidence
+    assert refused.results == ()
+    assert not triples.ask("Which parts does the splendid Engine have?").answered
+
+
 def test_two_nodes_are_compared(kb):
     assert kb.ask("Is Ada Lund older than Cy Poe?").text.startswith("Yes")
     assert kb.ask("Cy Poe比Ada Lund大吗？").text.startswith(("否", "不", "No"))

@@ -169,6 +169,7 @@ class GraphPlan:
     ``limit`` is the number of first rows wanted, with all equal to the last of them; 0 for all.
     ``names`` are those of a question with yes or no. With ``numbers``, rows are sorted by those of
     the names in their last column, ``descending`` or not. ``is_value`` marks a mean or a sum.
+    Rows begin with ``value``; if that is the name of a node, it is the property ``naming``.
     """
 
     text: str
@@ -184,6 +185,14 @@ class GraphPlan:
     names: tuple[str, ...] = ()
     numbers: Mapping[str, float] | None = None
     descending: bool = False
+    value: str = ""
+    naming: str = ""
+
+    @property
+    def of_nodes(self) -> str:
+        """The statement whose rows begin with nodes rather than their names."""
+        node = self.value.partition(".")[0] if self.naming else self.value
+        return self.text.replace(f"{self.value} AS", f"{node} AS")
 
 
 class ChainFinder:
@@ -483,6 +492,7 @@ class StatementWriter:
         self.hops: list[tuple[int, int]] = []
         self._model = model
         self._patterns: list[str] = []
+        self._namings: dict[str, str] = {}
 
     def parameter(self, value: PropertyValue) -> str:
         """Return the name of a new parameter with a value."""
@@ -582,11 +592,13 @@ class StatementWriter:
         shown = ", ".join(f"{text} AS s{n}" for n, text in enumerate(self.shown))
         sources = self.text(f"RETURN {value} AS answer, {shown} LIMIT {SOURCED_ROWS}")
         plan = GraphPlan(self.text(*ending), self.parameters, cost, sources, tuple(self.hops))
-        return replace(plan, **options)
+        given = {"value": value, "naming": self._namings.get(value, "")} | options
+        return replace(plan, **given)
 
     def _node(self, kind: str) -> str:
         node = f"n{len(self.shown)}"
         self.shown.append(self.name_of(node, kind))
+        self._namings[self.shown[-1]] = self._model.naming_of(kind)
         return node
 
 

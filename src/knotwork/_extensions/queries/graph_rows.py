@@ -280,14 +280,26 @@ class GraphQuestion(GraphReading):
         return None if found is None else (found[1], self._hops_of(*found))
 
     def statement(self) -> Statement | None:
-        """Return the statement that answers the question, with its rows."""
+        """Return the statement that answers the question, with its rows: nodes, not names."""
         found = self.find()
         if found is None:
             return None
         plan, result = found
         sureness = _LOOSE if self._is_loose and self.left else result.confidence
         origin = "fragments by rules"
-        return Statement(plan.text, plan.parameters, origin, sureness, True, result)
+        statement = Statement(plan.of_nodes, plan.parameters, origin, sureness, True, result)
+        if statement.text == plan.text:
+            return statement
+
+        def named(row: tuple[PropertyValue, ...]) -> str:
+            return repr((row[0]["properties"].get(plan.naming), *row[1:]))
+
+        of_nodes = self._model.target.run(statement)
+        places = {repr(row): place for place, row in enumerate(result.rows)}
+        kept = [row for row in of_nodes.rows if named(row) in places]
+        rows = tuple(sorted(kept, key=lambda row: places[named(row)]))
+        shown = replace(of_nodes, rows=rows, seconds=0.0, truncated=result.truncated)
+        return replace(statement, result=shown)
 
     def find(self) -> Found | None:
         """Return the plan that answers, and its rows.
@@ -916,7 +928,8 @@ class GraphQuestion(GraphReading):
             writer.where.append(f"{value} IS NOT NULL")
             number = int(nodes[-1][1:])
             writer.hops.append((number, number))
-            yield writer.plan(value, chain.cost, f"RETURN DISTINCT {value} AS {name}")
+            ending = f"RETURN DISTINCT {value} AS {name}"
+            yield writer.plan(value, chain.cost, ending, naming="")
 
     def _computed(
         self,
