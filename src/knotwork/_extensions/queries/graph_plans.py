@@ -16,11 +16,10 @@ from typing import Any, NamedTuple
 
 from knotwork._extensions.queries.graph_words import ANY, GraphLink, GraphModel, Item, Meaning
 from knotwork._extensions.queries.query_plans import (
-    PropertyCondition,
     Statement,
     conditions_of,
 )
-from knotwork._extensions.queries.query_targets import quote_name
+from knotwork._extensions.queries.query_targets import quote_name, sort_key
 from knotwork._extensions.queries.target_schema import PropertyShape
 from knotwork._questions.languages import AmountComparison
 from knotwork._retrieval.query_rows import COUNT, HOLDS, SHOWN_NAMES
@@ -549,14 +548,11 @@ class StatementWriter:
         text = "".join(f"{_arrow(step, '')}({_label(step.end)})" for step in steps)
         self.where.append(f"NOT ({start}){text}")
 
-    def compare(self, node: str, conditions: Sequence[PropertyCondition]) -> None:
-        """Require that conditions on a node, or on a link, hold."""
-        for condition in conditions:
-            value = f"{node}.{quote_name(condition.property)}"
-            parameter = self.parameter(condition.value)
-            if condition.number:
-                value, parameter = f"toFloat({value})", f"toFloat({parameter})"
-            self.where.append(f"{value} {condition.operator} {parameter}")
+    def compare(self, node: str, shape: PropertyShape, comparison: AmountComparison) -> None:
+        """Compare a property of a node or of a link."""
+        key = sort_key(f"{node}.{quote_name(shape.name)}", shape)
+        for condition in conditions_of(comparison, shape):
+            self.where.append(f"{key} {condition.operator} {self.parameter(condition.value)}")
 
     def compare_name(self, node: str, step: Step, comparison: AmountComparison) -> None:
         """Compare the number in the name of the node that a link leads to."""

@@ -272,9 +272,8 @@ class GraphReading:
         model, found = self._model, list[Held]()
         for mention in mentions:
             surface = mention.surface
-            is_free = not (
-                overlaps_any(mention.span, names) or surface.islower() or surface.isdigit()
-            )
+            is_word = surface.isdigit() or (surface.islower() and " " not in surface)
+            is_free = not (is_word or overlaps_any(mention.span, names))
             places = {
                 (stored.kind, stored.property): stored.value
                 for stored, nearness in mention.found

@@ -38,14 +38,13 @@ from knotwork._extensions.queries.graph_words import (
     Measure,
 )
 from knotwork._extensions.queries.query_plans import Statement, conditions_of
-from knotwork._extensions.queries.query_targets import CypherGraph, quote_name
+from knotwork._extensions.queries.query_targets import CypherGraph, quote_name, sort_key
 from knotwork._extensions.queries.table_rows import (
     NUMERIC,
     TableRows,
 )
 from knotwork._extensions.queries.target_schema import (
     PropertyShape,
-    is_day_first,
     split_name,
 )
 from knotwork._questions.languages import AmountComparison
@@ -71,7 +70,7 @@ from knotwork.records import (
 _SOURCE = "graph"
 _SUREST = 0.9
 _UNSURE = 0.8
-_LOOSE = 0.6
+LOOSE = 0.6
 """The confidence in rows for a question of which words were left out."""
 _PLAIN_COST = 0.5
 """The cost below which each link of a plan has a word of its own."""
@@ -285,7 +284,7 @@ class GraphQuestion(GraphReading):
         if found is None:
             return None
         plan, result = found
-        sureness = _LOOSE if self._is_loose and self.left else result.confidence
+        sureness = LOOSE if self._is_loose and self.left else result.confidence
         origin = "fragments by rules"
         statement = Statement(plan.of_nodes, plan.parameters, origin, sureness, True, result)
         if statement.text == plan.text:
@@ -729,8 +728,7 @@ class GraphQuestion(GraphReading):
                     others.remove(item)
         for measure in measures:
             shape, kind = measure.property, measure.kind
-            is_text = shape is not None and shape.type == "date" and is_day_first(shape)
-            if shape is None or is_text or any(kind not in self._kinds_of(n) for n in names):
+            if shape is None or any(kind not in self._kinds_of(n) for n in names):
                 continue
             sign = ">" if measure.upper else "<"
             if len(names) == 2 and self._yes_no and not others:
@@ -847,9 +845,9 @@ class GraphQuestion(GraphReading):
             if named:
                 place, shape, _ = min(named, key=lambda p: comparison.span.distance(p[2].span))
                 left = tuple(p for p in left if p[1] != shape)
-                writer.compare(nodes[place], conditions_of(comparison, shape))
+                writer.compare(nodes[place], shape, comparison)
             elif held:
-                writer.compare(held[0][0], conditions_of(comparison, held[0][1]))
+                writer.compare(*held[0], comparison)
             elif chain.conditions:
                 writer.compare_name(nodes[-1], chain.conditions[0], comparison)
                 is_used = True
@@ -859,7 +857,7 @@ class GraphQuestion(GraphReading):
                 found = [(n, s) for n, s in dated if conditions_of(comparison, s)] or times
                 if len(found) != 1:
                     return None
-                writer.compare(found[0][0], conditions_of(comparison, found[0][1]))
+                writer.compare(*found[0], comparison)
         return left if is_used else None
 
     def _asks_date(self, chain: Chain) -> bool:
@@ -998,11 +996,10 @@ class GraphQuestion(GraphReading):
         ((node, shape),) = places
         value = f"{node}.{quote_name(shape.name)}"
         writer.where.append(f"{value} IS NOT NULL")
-        number = f"toFloat({value})" if shape.quoted else value
         if not node.startswith("r"):
             writer.hops.append((int(node[1:]), int(node[1:])))
         label = quote_name(f"{self._mean} {split_name(shape.name)}")
-        ending = f"RETURN {self._mean}({number}) AS {label}"
+        ending = f"RETURN {self._mean}({sort_key(value, shape)}) AS {label}"
         yield writer.plan(value, chain.cost, f"WITH DISTINCT {node}", ending, is_value=True)
 
     def _at_end(
@@ -1033,7 +1030,7 @@ class GraphQuestion(GraphReading):
         ordered = [(place, shape) for (place, _), shape in asked if shape.is_ordered]
         if self._mean and ordered:  # "the department with the highest average salary"
             place, shape = ordered[0]
-            value = f"{nodes[place]}.{quote_name(shape.name)}"
+            value = sort_key(f"{nodes[place]}.{quote_name(shape.name)}", shape)
             if place < len(chain.steps) and shape.type in NUMERIC:
                 counted = f"WITH {answer}, {self._mean}({value}) AS total WHERE total IS NOT NULL"
                 yield writer.plan(name, chain.cost, counted, ending, limit=limit)
@@ -1071,9 +1068,8 @@ class GraphQuestion(GraphReading):
         shape = measure.property or PropertyShape("", "")
         by = f"{answer}.{quote_name(shape.name)}"
         writer.where.append(f"{by} IS NOT NULL")
-        key = f"toFloat({by})" if shape.quoted and shape.type in NUMERIC else by
         ending = f"RETURN DISTINCT {name} AS {label}, {by} AS {quote_name(shape.name)}"
-        order_text = f"ORDER BY {key} {'DESC' if measure.upper else 'ASC'}"
+        order_text = f"ORDER BY {sort_key(by, shape)} {'DESC' if measure.upper else 'ASC'}"
         writer.hops.append((int(answer[1:]), int(answer[1:])))
         return writer.plan(name, cost, ending, order_text, limit=limit)
 
@@ -1092,9 +1088,8 @@ class GraphQuestion(GraphReading):
             writer = StatementWriter(self._model)
             named, first = writer.named(name), writer.kind(chain.kind)
             answer = writer.follow(first, chain.steps)[-1]
-            both = [f"{node}.{quote_name(shape.name)}" for node in (answer, named)]
-            if shape.quoted and shape.type in NUMERIC:
-                both = [f"toFloat({value})" for value in both]
+            column = quote_name(shape.name)
+            both = [sort_key(f"{node}.{column}", shape) for node in (answer, named)]
             writer.where += [f"{both[0]} {sign} {both[1]}", f"{answer} <> {named}"]
             value, number = writer.name_of(answer, kind), int(answer[1:])
             writer.hops.append((number, number))
@@ -1122,7 +1117,8 @@ class GraphQuestion(GraphReading):
         one, two = (writer.named(name) for name in self.names)
         column = quote_name(shape.name)
         names = f"[{writer.name_of(one, kind)}, {writer.name_of(two, kind)}]"
-        test = f"{one}.{column} {sign} {two}.{column}"
+        keys = [sort_key(f"{node}.{column}", shape) for node in (one, two)]
+        test = f"{keys[0]} {sign} {keys[1]}"
         writer.where += [f"{node}.{column} IS NOT NULL" for node in (one, two)]
         writer.hops += [(int(node[1:]), int(node[1:])) for node in (one, two)]
         ending = f"RETURN {test} AS {HOLDS}, {names} AS {quote_name(self._label(Chain(kind)))}"

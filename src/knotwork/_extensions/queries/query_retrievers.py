@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from knotwork._extensions.queries.graph_rows import GraphQuestion
+from knotwork._extensions.queries.graph_rows import LOOSE, GraphQuestion
 from knotwork._extensions.queries.graph_words import GraphModel
 from knotwork._extensions.queries.model_translators import Example, ExampleBook, read_examples
 from knotwork._extensions.queries.plan_assembly import assemble_plans
@@ -307,7 +307,8 @@ class RuleTranslator:
         for plan in self._plans[1]:
             statement = self._target.write(plan)
             if statement.text not in tried:
-                sureness = max(SUREST + SURENESS_BY_COST * min(plan.score, 0.0), 0.1)
+                most = LOOSE if self._model else SUREST  # not each word is accounted for
+                sureness = max(min(SUREST + SURENESS_BY_COST * min(plan.score, 0.0), most), 0.1)
                 if plan.returned is Returned.THING and not any(n.conditions for n in plan.nodes):
                     sureness = 0.2  # a question rarely asks for all nodes of a kind
                 return replace(
