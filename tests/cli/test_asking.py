@@ -227,7 +227,7 @@ def test_explore_walks_from_a_name():
         together = edge["relation"] == "co-occurs with"
         assert edge["type"] == ("CO_OCCURS" if together else "RELATES")
         assert edge["chunks"]
-    shown = knotwork("explore", "Oriane Keld", "--limit", "3")
+    shown = knotwork("explore", "Oriane Keld", "--limit", "9")
     described, rest = shown.out.split("\n\n", maxsplit=1)
     assert described.startswith("Oriane Keld")
     stated, together = rest.split("Co-occur in a sentence:\n")
@@ -235,7 +235,7 @@ def test_explore_walks_from_a_name():
     assert header.split() == ["from", "relation", "to", "weight"]
     other, *pairs = together.splitlines()
     assert other.split() == ["entity", "with", "sentences"]
-    assert len(relations) + len(pairs) == 3
+    assert len(relations) + len(pairs) == 9
     assert not any("co-occurs" in line for line in relations)
     assert "--limit allows no more" in shown.err
 

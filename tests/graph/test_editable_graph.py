@@ -181,6 +181,14 @@ def test_a_relation_has_what_it_was_given_and_changes_in_that_alone():
     assert graph.add_relation("Ada", "co-occurs with", "Notes").type == EdgeType.CO_OCCURS
 
 
+def test_what_is_stated_comes_before_co_occurrences():
+    graph = Graph([("Ada", "wrote", "Notes")])
+    graph.add_entity("Rain")
+    graph.add_relation("Ada", "co-occurs with", "Rain", weight=9)
+    assert [node.name for node in graph.neighbours("Ada")] == ["Notes", "Rain"]
+    assert [edge.name for edge in graph.explore("Ada", fan=1).edges] == ["wrote"]
+
+
 def test_entities_of_one_name_are_distinguished_by_their_type():
     graph = Graph()
     planet, element = (graph.add_entity("Mercury", type_) for type_ in ("PLANET", "ELEMENT"))

@@ -9,7 +9,7 @@ pytestmark = pytest.mark.slow
 
 
 def test_the_surroundings_of_an_entity_are_a_subgraph_and_a_text(kb):
-    around = kb.graph.explore("Oriane Keld", depth=1, fan=20)
+    around = kb.graph.explore("Oriane Keld", depth=1)
     assert {"Ilse Tarrant", "Tarnby", "Petra Oyelund"} <= {node.name for node in around.nodes}
     text = around.format()
     assert "- Oriane Keld -born in→ Tarnby" in text.splitlines()

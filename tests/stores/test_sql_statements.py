@@ -109,6 +109,15 @@ def test_a_statement_about_many_keys_reads_no_whole_table(
     assert all(re.match(r"SCAN (json_each\b|\(subquery-)", step) for step in scans), scans
 
 
+@pytest.mark.parametrize("name", [name for name in ALL if "._STRONGEST" in name])
+def test_the_strongest_edges_are_read_in_the_order_of_an_index(
+    connection: apsw.Connection, name: str
+) -> None:
+    steps = plan(connection, ALL[name])
+    assert any(re.match(r"SEARCH e USING COVERING INDEX edge_(out|in)\b", step) for step in steps)
+    assert not [step for step in steps if "TEMP B-TREE" in step], steps
+
+
 @pytest.fixture(scope="module")
 def database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
     path: Path = tmp_path_factory.mktemp("index") / "lists.knot"

@@ -11,6 +11,8 @@ from itertools import chain
 from math import ceil
 from typing import Generic, NamedTuple, TypeVar
 
+from knotwork.records import EdgeType
+
 Key = TypeVar("Key", int, str)
 
 _FIRST_NODES = 64
@@ -20,7 +22,7 @@ _SPARE_SHARE = 1.25
 class AdjacentEdge(NamedTuple, Generic[Key]):
     """An edge as seen from one of its ends; ``other`` is the far end.
 
-    The order of the fields makes the strongest edge sort first.
+    The order of the fields makes the strongest of its type sort first.
     """
 
     negative_weight: float
@@ -34,6 +36,10 @@ class AdjacentEdge(NamedTuple, Generic[Key]):
     def weight(self) -> float:
         return -self.negative_weight
 
+    @property
+    def is_co_occurrence(self) -> bool:
+        return self.type == EdgeType.CO_OCCURS
+
 
 class WalkResult(NamedTuple, Generic[Key]):
     """Nodes and edges in the order in which the walk reached them."""
@@ -45,9 +51,10 @@ class WalkResult(NamedTuple, Generic[Key]):
 def strongest_edges(edges: Iterable[AdjacentEdge[Key]], fan: int | None) -> list[AdjacentEdge[Key]]:
     """Return the distinct edges to the ``fan`` strongest neighbours, strongest first.
 
-    All edges to such a neighbour are included, however weak.
+    What is stated is stronger than co-occurrences, however often these occur. All edges to such a
+    neighbour are included, however weak.
     """
-    ordered = sorted(set(edges))
+    ordered = sorted(sorted(set(edges)), key=lambda edge: edge.is_co_occurrence)
     if fan is None:
         return ordered
     chosen: set[Key] = set()

@@ -56,7 +56,8 @@ def is_relationship(value: PropertyValue) -> bool:
 def node_name(node: Mapping[str, PropertyValue]) -> str:
     """Return the name or title of a node, or else its id."""
     properties = {key.lower(): value for key, value in node["properties"].items()}
-    found = (properties.get(key) for key in NAMING_PROPERTIES)
+    keys = sorted(properties, key=len)  # "name" before "company name"
+    found = (properties[key] for end in NAMING_PROPERTIES for key in keys if key.endswith(end))
     return next((value for value in found if isinstance(value, str) and value), str(node["id"]))
 
 

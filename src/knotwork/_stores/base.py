@@ -131,8 +131,9 @@ class GraphStore(Protocol):
     ) -> dict[str, list[RelationLink]]:
         """Return the relations and co-occurrences of each entity: outgoing, then incoming.
 
-        Each direction has the ``limit`` strongest, ordered by weight descending, then by the id of
-        the other end; relations between the same two ends are in the order of the store.
+        Each direction has the ``limit`` strongest: relations, then co-occurrences, both ordered by
+        weight descending, then by the id of the other end; relations between the same two ends
+        are in the order of the store.
         """
 
     def relation_chunks(
@@ -163,9 +164,10 @@ class GraphStore(Protocol):
         types: Collection[str] | None = None,
         fan: int | None = None,
     ) -> dict[str, list[Edge]]:
-        """Return the edges of each node, strongest first: by weight descending, then the id of the
-        other end, type and relation. A node has at most ``fan`` *neighbours*, with all edges to
-        each of them. An edge lists its first 16 supporting chunks, ordered by id.
+        """Return the edges of each node, strongest first: co-occurrences last, then by weight
+        descending, the id of the other end, type and relation. A node has at most ``fan``
+        *neighbours*, with all edges to each of them. An edge lists its first 16 supporting chunks,
+        ordered by id.
         """
 
     def edges(self, *, types: Collection[str] | None = None) -> Iterator[Edge]:

@@ -408,10 +408,11 @@ _LEAST_GAIN = 0.1
 def _search_by_aliases(inquiry: Inquiry, evidence: Evidence) -> Evidence:
     """Return what is found by an alias of a name in the question, if that says more.
 
-    A model gets both. The question then has the alias.
+    A model gets both. The question then has the alias. Rows that answer are kept.
     """
     found, relevance = evidence, _best_relevance(evidence) + _LEAST_GAIN
-    if relevance >= 1 and inquiry.models is None:
+    is_found = relevance >= 1 or find_leading_result(evidence, least=0.0) is not None
+    if is_found and inquiry.models is None:
         return evidence
     for text, note in ask_by_aliases(inquiry.question, inquiry.store, most=_MOST_ALIASES):
         other = inquiry.searcher.search(text)

@@ -194,6 +194,137 @@ def test_times_of_links_and_what_two_nodes_share(kb, question, names):
     assert {row[0] for row in result.rows} == names
 
 
+def named(results):
+    """Return rows with the names of their nodes."""
+    return [
+        tuple(cell["properties"]["name"] if isinstance(cell, dict) else cell for cell in row)
+        for result in results
+        for row in result.rows
+    ]
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Who works for Acme Works?",
+        "Which persons do not work for Acme Works?",
+        "Which persons share a company with Ada Lund?",
+        "Who shares an employer with Ada Lund?",
+        "What's the number of products that Acme Works supplies?",
+        "Which is the most expensive product?",
+        "Who are the two youngest persons?",
+        "Who has more than one follower?",
+        "Does Acme Works supply Monitor?",
+        "How expensive is the Monitor?",
+        "最贵的产品是什么？",
+    ],
+)
+def test_dynamic_cypher_has_the_rows_of_ask_with_whole_nodes(kb, question):
+    told = kb.ask(question)
+    found = kb.search(question, retriever="dynamic_cypher(graph=trade)")
+    assert told.answered
+    assert named(found.results) == named(told.results)
+    assert found.results[0].confidence == told.results[0].confidence
+
+
+def test_rows_of_dynamic_cypher_are_nodes_with_their_properties(kb):
+    found = kb.search("Who is the boss of Ben Roe?", retriever="dynamic_cypher(graph=trade)")
+    (result,) = found.results
+    ((node,),) = result.rows
+    assert node["labels"] == ["Person"]
+    assert node["properties"] == {"id": "ada", "name": "Ada Lund", "born": 1961}
+    assert kb.graph.cypher(result.statement, result.parameters, graph="trade").rows == result.rows
+
+
+CASES = [
+    ("c1", "Crime", "Case 1", "31/08/2017", "Vehicle crime"),
+    ("c2", "Crime", "Case 2", "02/09/2017", "Burglary"),
+    ("c3", "Crime", "Case 3", "15/01/2018", "Vehicle crime"),
+    ("o1", "Officer", "Ann Lee", "", ""),
+    ("o2", "Officer", "Tom Fry", "", ""),
+    ("v1", "Vehicle", "AB 12", "", ""),
+    ("v2", "Vehicle", "CD 34", "", ""),
+]
+
+
+@pytest.fixture(scope="module")
+def cases(tmp_path_factory):
+    """Return an index of a graph whose dates have the day first, with values of two words."""
+    folder = tmp_path_factory.mktemp("cases")
+    write_table(folder / "nodes.csv", ("id:ID", ":LABEL", "name", "date", "type"), CASES)
+    investigated = [(f"c{n}", f"o{o}", "INVESTIGATED_BY") for n, o in ((1, 1), (2, 1), (3, 2))]
+    involved = [(f"v{n}", f"c{c}", "INVOLVED_IN") for n, c in ((1, 1), (2, 1), (2, 2))]
+    links = [*investigated, *involved]
+    write_table(folder / "links.csv", (":START_ID", ":END_ID", ":TYPE"), links)
+    with knotwork.open("memory:", embedding_model="none") as opened:
+        opened.graph.import_files(folder)
+        yield opened
+
+
+@pytest.mark.parametrize(
+    ("question", "first"),
+    [
+        ("Which crimes did Ann Lee investigate before September 2017?", {"Case 1"}),
+        ("Which crimes did Ann Lee investigate after August 2017?", {"Case 2"}),
+        ("Which is the latest crime?", {"Case 3"}),
+        ("Which crime that Ann Lee investigated is the most recent?", {"Case 2"}),
+        ("Which crimes are later than Case 1?", {"Case 2", "Case 3"}),
+        ("Is Case 2 older than Case 3?", {True}),
+        ("How many vehicle crimes did Ann Lee investigate?", {1}),
+        ("How many vehicle crimes involved CD 34?", {1}),
+        ("Which vehicle crimes did Tom Fry investigate?", {"Case 3"}),
+        ("Which vehicles are involved in Case 1?", {"AB 12", "CD 34"}),
+    ],
+)
+def test_dates_with_the_day_first_and_values_of_two_words(cases, question, first):
+    (result,) = cases.ask(question).results
+    assert {row[0] for row in result.rows} == first
+
+
+def test_rows_that_leave_words_out_are_less_sure(cases):
+    sure, less = (
+        cases.search(question, retriever="dynamic_cypher").results[0]
+        for question in (
+            "Which vehicles are involved in Case 1?",
+            "Which silvery vehicles were seen in Case 1?",
+        )
+    )
+    assert sure.confidence > 0.6 >= less.confidence
+
+
+def test_nodes_that_share_a_name_are_all_found(tmp_path):
+    (tmp_path / "trade").mkdir()
+    twins = [("mon2", "Product", "Monitor", "", "90"), ("desk", "Product", "Desk", "", "120")]
+    header = ("id:ID", ":LABEL", "name", "born:int", "unitPrice:float")
+    write_table(tmp_path / "trade" / "nodes.csv", header, [*PEOPLE, *twins])
+    links = [("acme", "mon2", "SUPPLIES", ""), ("glob", "desk", "SUPPLIES", "")]
+    header = (":START_ID", ":END_ID", ":TYPE", "since:int")
+    write_table(tmp_path / "trade" / "links.csv", header, [*LINKS, *links])
+    with knotwork.open("memory:", embedding_model="none") as kb:
+        kb.graph.import_files(tmp_path / "trade")
+        told = kb.ask("Which company supplies Monitor?")
+        assert told.answered
+        assert {row[0] for row in told.results[0].rows} == {"Acme Works", "Globex"}
+        question = "Which products cost more than 80?"
+        (result,) = kb.search(question, retriever="dynamic_cypher").results
+        assert sorted(row[0]["properties"]["id"] for row in result.rows) == ["desk", "mon", "mon2"]
+
+
+def test_a_word_that_bare_triples_lack_makes_dynamic_cypher_less_sure(triples):
+    sure, less, refused = (
+        triples.search(question, retriever="dynamic_cypher")
+        for question in (
+            "Which parts does the Engine have?",
+            "Which parts does the splendid Engine have?",
+            "Which 7 parts does the Engine have?",
+        )
+    )
+    assert named(sure.results) == named(less.results) == [("Pump",), ("Valve",)]
+    assert less.results[0].confidence < sure.results[0].confidence
+    assert refused.results == ()
+    assert not triples.ask("Which parts does the splendid Engine have?").answered
+
+
 def test_two_nodes_are_compared(kb):
     assert kb.ask("Is Ada Lund older than Cy Poe?").text.startswith("Yes")
     assert kb.ask("Cy Poe比Ada Lund大吗？").text.startswith(("否", "不", "No"))

@@ -16,11 +16,10 @@ from typing import Any, NamedTuple
 
 from knotwork._extensions.queries.graph_words import ANY, GraphLink, GraphModel, Item, Meaning
 from knotwork._extensions.queries.query_plans import (
-    PropertyCondition,
     Statement,
     conditions_of,
 )
-from knotwork._extensions.queries.query_targets import quote_name
+from knotwork._extensions.queries.query_targets import quote_name, sort_key
 from knotwork._extensions.queries.target_schema import PropertyShape
 from knotwork._questions.languages import AmountComparison
 from knotwork._retrieval.query_rows import COUNT, HOLDS, SHOWN_NAMES
@@ -42,7 +41,8 @@ _TURNED = 0.3
 _MOST_TURNED = 2
 _MOST_CHAINS = 60
 ASKING = re.compile(
-    r"\b(?:which|what|how many|whose)\b(?:\s+(?:is|are|was|were|of|the|other))*"
+    r"\b(?:which|what|how many|whose)\b(?:['’]s)?(?:\s+(?:is|are|was|were|of|the|other))*"
+    r"(?:\s+(?:(?:total|overall)\s+)?(?:number|count)\s+of(?:\s+the)?)?"
     r"|哪(?:一?[个部位名家本些首种]|些)?|什么|多少|几[个部位名家本首种]?",
     re.IGNORECASE,
 )
@@ -50,6 +50,9 @@ WHEN = re.compile(
     r"\bwhen\b|\b(?:what|which) (?:year|date|day)\b|哪一?[年天]|什么时候|何时", re.IGNORECASE
 )
 WHERE = re.compile(r"\bwhere\b|哪里|哪儿|何处|什么地方", re.IGNORECASE)
+_QUESTION_WORD = re.compile(
+    r"\b(?:who(?:m|se)?|which|what|when|where|how)\b|哪|什么|谁|何时|何处|多少|几", re.IGNORECASE
+)
 _PASSIVE = re.compile(
     r"\b(?:(?:is|are|was|were)(?:n['’]t)?|been|being|be)\b(?:\s+\w+)?\s*$|被\S{0,4}$",
     re.IGNORECASE,
@@ -59,7 +62,8 @@ _OF = re.compile(r"s?\s+of\b")
 _BY = re.compile(r"\bby\s+(?:the\s+)?(?:\w+\s+)?$|[由被]$", re.IGNORECASE)
 _BY_WHOM_ZH = re.compile(r"(?:是|由|被)?(?:谁|哪位|哪些人|哪个人|什么人)")
 _WHOSE = re.compile(r"\bwhose\s+$", re.IGNORECASE)
-_OF_WHICH = re.compile(r"\s+(?:of|for|in)(?:\s+(?:which|what|whom)\b|\W*$)", re.IGNORECASE)
+_BEING_A = re.compile(r"\W+an?\s+", re.IGNORECASE)
+_OF_WHICH = re.compile(r"\s+(?:of|for|in|on)(?:\s+(?:which|what|whom)\b|\W*$)", re.IGNORECASE)
 _OF_WHICH_ZH = re.compile(r"是(?:哪|什么|谁)\S{0,6}的$")
 
 Parameters = dict[str, PropertyValue]
@@ -164,6 +168,7 @@ class GraphPlan:
     ``limit`` is the number of first rows wanted, with all equal to the last of them; 0 for all.
     ``names`` are those of a question with yes or no. With ``numbers``, rows are sorted by those of
     the names in their last column, ``descending`` or not. ``is_value`` marks a mean or a sum.
+    Rows begin with ``value``; if that is the name of a node, it is the property ``naming``.
     """
 
     text: str
@@ -179,6 +184,14 @@ class GraphPlan:
     names: tuple[str, ...] = ()
     numbers: Mapping[str, float] | None = None
     descending: bool = False
+    value: str = ""
+    naming: str = ""
+
+    @property
+    def of_nodes(self) -> str:
+        """The statement whose rows begin with nodes rather than their names."""
+        node = self.value.partition(".")[0] if self.naming else self.value
+        return self.text.replace(f"{self.value} AS", f"{node} AS")
 
 
 class ChainFinder:
@@ -210,7 +223,13 @@ class ChainFinder:
         if len(items) > MOST_ITEMS:
             return
         at = name.span if name else origin or Span(0, 0)
-        near = sorted(items, key=lambda item: item.span.distance(at))
+        asking = _QUESTION_WORD.search(self._text) if name else None
+        # "The films directed by A were written by whom": what describes the films comes first.
+        is_last = asking is not None and asking.start() >= at.end
+        near = sorted(
+            items,
+            key=lambda item: (is_last and item.span.start >= at.end, item.span.distance(at)),
+        )
         for order in permutations(range(len(near))):
             turned = sum(a > b for n, a in enumerate(order) for b in order[n + 1 :])
             if turned <= _MOST_TURNED:
@@ -434,8 +453,10 @@ class ChainFinder:
         wants_doer = meaning.role is Role.DOER
         if _WHOSE.search(before):
             wants_doer = not wants_doer  # "whose son" is the parent
-        if _OF_WHICH.match(after) or _OF_WHICH_ZH.search(before) or is_turned:
-            wants_doer = not wants_doer  # "is the director of which films"
+        # "Which films was A a writer on", "is the director of which films"
+        is_a = first and _BEING_A.fullmatch(self._text[first.span.end : item.span.start])
+        if is_a or _OF_WHICH.match(after) or _OF_WHICH_ZH.search(before) or is_turned:
+            wants_doer = not wants_doer
         if wants_doer == way.reaches_doer:
             return True
         # "The director Nora Ephron" is she herself.
@@ -470,6 +491,7 @@ class StatementWriter:
         self.hops: list[tuple[int, int]] = []
         self._model = model
         self._patterns: list[str] = []
+        self._namings: dict[str, str] = {}
 
     def parameter(self, value: PropertyValue) -> str:
         """Return the name of a new parameter with a value."""
@@ -526,14 +548,11 @@ class StatementWriter:
         text = "".join(f"{_arrow(step, '')}({_label(step.end)})" for step in steps)
         self.where.append(f"NOT ({start}){text}")
 
-    def compare(self, node: str, conditions: Sequence[PropertyCondition]) -> None:
-        """Require that conditions on a node, or on a link, hold."""
-        for condition in conditions:
-            value = f"{node}.{quote_name(condition.property)}"
-            parameter = self.parameter(condition.value)
-            if condition.number:
-                value, parameter = f"toFloat({value})", f"toFloat({parameter})"
-            self.where.append(f"{value} {condition.operator} {parameter}")
+    def compare(self, node: str, shape: PropertyShape, comparison: AmountComparison) -> None:
+        """Compare a property of a node or of a link."""
+        key = sort_key(f"{node}.{quote_name(shape.name)}", shape)
+        for condition in conditions_of(comparison, shape):
+            self.where.append(f"{key} {condition.operator} {self.parameter(condition.value)}")
 
     def compare_name(self, node: str, step: Step, comparison: AmountComparison) -> None:
         """Compare the number in the name of the node that a link leads to."""
@@ -567,13 +586,15 @@ class StatementWriter:
     ) -> GraphPlan:
         """Return the plan of a statement whose rows begin with ``value``."""
         shown = ", ".join(f"{text} AS s{n}" for n, text in enumerate(self.shown))
-        sources = self.text(f"RETURN DISTINCT {value} AS answer, {shown} LIMIT {SOURCED_ROWS}")
+        sources = self.text(f"RETURN {value} AS answer, {shown} LIMIT {SOURCED_ROWS}")
         plan = GraphPlan(self.text(*ending), self.parameters, cost, sources, tuple(self.hops))
-        return replace(plan, **options)
+        given = {"value": value, "naming": self._namings.get(value, "")} | options
+        return replace(plan, **given)
 
     def _node(self, kind: str) -> str:
         node = f"n{len(self.shown)}"
         self.shown.append(self.name_of(node, kind))
+        self._namings[self.shown[-1]] = self._model.naming_of(kind)
         return node
 
 

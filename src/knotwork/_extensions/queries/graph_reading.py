@@ -58,6 +58,7 @@ _NOT = re.compile(
 )
 _TOGETHER = re.compile(r"\b(?:work|collaborat)\w* with\b|合作过?", re.IGNORECASE)
 _SAME = re.compile(r"\bsame\b|同一?(?=[个所家座条名种])|相同|同样|一样", re.IGNORECASE)
+_SHARES = re.compile(r"\bshar(?:e|es|ed|ing)\b", re.IGNORECASE)
 THAN = re.compile(r"\s*(?:than|as)\s+(?:the\s+)?|比", re.IGNORECASE)
 MORE_THAN = re.compile(r"\b(?:more|less|higher|lower|fewer)\b(?=\s+than\b)", re.IGNORECASE)
 _LONGEST_OPERATION = 12
@@ -81,6 +82,11 @@ _NUMBER_WORD = re.compile(
 _COUNTED_BY = re.compile(r"\s*(?:个|名|位|部|家|条|种|of\s+(?:the|its|their))?\s*", re.IGNORECASE)
 _MANNER = re.compile(r"\bhow\b(?! (?:many|much)\b)", re.IGNORECASE)
 _SHARED = re.compile(r"共同")
+_NUMBER_OF = re.compile(
+    r"\b(?:the|a|total|overall) ((?:number|count) of)"
+    r"(?= (?:all |the )*[a-z]*(?:s|people|men|children)\b)",
+    re.IGNORECASE,
+)
 _LAST_WORD = re.compile(r"\bhow (?:long|many)\b.*\b(last)\W*$", re.IGNORECASE)
 _EVENTS = re.compile(
     r"\bevents?\b|\bwhat (?:did|has) (?:[A-Z][\w.-]*\s+)+(?:do|done)\b|\bwhat (?:has )?happened\b"
@@ -111,17 +117,26 @@ class GraphReading:
     """A question read as one about a graph.
 
     ``names`` are the nodes that it names, ``left`` the words that the graph does not account for.
+    The spans ``words`` are words rather than names. With ``is_loose``, words may be left over.
     """
 
-    def __init__(self, model: GraphModel, question: str) -> None:
+    def __init__(
+        self,
+        model: GraphModel,
+        question: str,
+        *,
+        words: Sequence[Span] = (),
+        is_loose: bool = False,
+    ) -> None:
         self._model = model
+        self._is_loose = is_loose
         self._text = question
         written = _NUMBER_WORD.sub(
             lambda word: word[1] + _NUMBER_WORDS[word[2].lower()].rjust(len(word[2])), question
         )
         asked = reading_of(written)
         self.language = asked.language
-        mentions = find_mentions(question, model.values)
+        mentions = [m for m in find_mentions(question, model.values) if m.span not in words]
         self.names, self._unknown = self._find_names(mentions, asked.comparisons)
         self._held = [*self._find_values(mentions), *self._find_held()]
         taken = [*(name.span for name in self.names), *(value.span for value in self._held)]
@@ -245,15 +260,20 @@ class GraphReading:
                 names.append(name)
         return names, unknown
 
+    def _doubtful_names(self) -> list[Span]:
+        """Return the names that may be common words, if other names are not."""
+        written = {name.span: name.surface for name in self.names}
+        common = [span for span, text in written.items() if text.isascii() and text.islower()]
+        return common if len(common) < len(written) else []
+
     def _find_values(self, mentions: Iterable[ValueMention]) -> list[Held]:
         """Return the values of other properties of nodes that the question names: a city."""
         names = [name.span for name in self.names]
         model, found = self._model, list[Held]()
         for mention in mentions:
             surface = mention.surface
-            is_free = not (
-                overlaps_any(mention.span, names) or surface.islower() or surface.isdigit()
-            )
+            is_word = surface.isdigit() or (surface.islower() and " " not in surface)
+            is_free = not (is_word or overlaps_any(mention.span, names))
             places = {
                 (stored.kind, stored.property): stored.value
                 for stored, nearness in mention.found
@@ -367,6 +387,7 @@ class GraphReading:
         ]
         found += self._units
         found += [Span(*match.span()) for match in _TOGETHER.finditer(text)]
+        found += [Span(*match.span(1)) for match in _NUMBER_OF.finditer(text)]
         found += [
             Span(*match.span())
             for operation in (Returned.AVERAGE, Returned.SUM)
@@ -381,6 +402,9 @@ class GraphReading:
         more = [Span(*match.span()) for match in MORE_THAN.finditer(text)] if is_plain else []
         self._asks_more = bool(more)  # "earns more than Ann"
         self._asks_same = same is not None and len(self.names) == 1
+        shares = [Span(*match.span()) for match in _SHARES.finditer(text)]
+        self._shared = shares[0] if shares and len(self.names) == 1 and not same else None
+        found += shares if self._shared or self._asks_same else []
         return [*found, *more, *([Span(*same.span())] if same and self._asks_same else [])]
 
     def _names_place(self, items: Iterable[Item]) -> bool:

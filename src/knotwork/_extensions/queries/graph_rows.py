@@ -38,14 +38,13 @@ from knotwork._extensions.queries.graph_words import (
     Measure,
 )
 from knotwork._extensions.queries.query_plans import Statement, conditions_of
-from knotwork._extensions.queries.query_targets import CypherGraph, quote_name
+from knotwork._extensions.queries.query_targets import CypherGraph, quote_name, sort_key
 from knotwork._extensions.queries.table_rows import (
     NUMERIC,
     TableRows,
 )
 from knotwork._extensions.queries.target_schema import (
     PropertyShape,
-    is_day_first,
     split_name,
 )
 from knotwork._questions.languages import AmountComparison
@@ -71,6 +70,8 @@ from knotwork.records import (
 _SOURCE = "graph"
 _SUREST = 0.9
 _UNSURE = 0.8
+LOOSE = 0.6
+"""The confidence in rows for a question of which words were left out."""
 _PLAIN_COST = 0.5
 """The cost below which each link of a plan has a word of its own."""
 _MOST_COST = 1.3
@@ -260,6 +261,9 @@ class _HeldModel:
 RowHop = tuple[int, str, str, str]
 """A row, the names of two nodes that a link joins, or twice the same, and a value of its."""
 
+Found = tuple[GraphPlan, QueryResult]
+"""A plan with its rows."""
+
 
 class GraphQuestion(GraphReading):
     """A question about a graph with the plans that answer it."""
@@ -271,12 +275,54 @@ class GraphQuestion(GraphReading):
 
         With them are the links between the names on the way to each of the first rows.
         """
+        found = self.find()
+        return None if found is None else (found[1], self._hops_of(*found))
+
+    def statement(self) -> Statement | None:
+        """Return the statement that answers the question, with its rows: nodes, not names."""
+        found = self.find()
+        if found is None:
+            return None
+        plan, result = found
+        sureness = LOOSE if self._is_loose and self.left else result.confidence
+        origin = "fragments by rules"
+        statement = Statement(plan.of_nodes, plan.parameters, origin, sureness, True, result)
+        if statement.text == plan.text:
+            return statement
+
+        def named(row: tuple[PropertyValue, ...]) -> str:
+            return repr((row[0]["properties"].get(plan.naming), *row[1:]))
+
+        of_nodes = self._model.target.run(statement)
+        places = {repr(row): place for place, row in enumerate(result.rows)}
+        kept = [row for row in of_nodes.rows if named(row) in places]
+        rows = tuple(sorted(kept, key=lambda row: places[named(row)]))
+        shown = replace(of_nodes, rows=rows, seconds=0.0, truncated=result.truncated)
+        return replace(statement, result=shown)
+
+    def find(self) -> Found | None:
+        """Return the plan that answers, and its rows.
+
+        A common word that is also a name, as "fall", is read as a name first.
+        """
+        found = self._find_named()
+        if found is None and (words := self._doubtful_names()):
+            return self._reread(self._text, words=words).find()
+        return found
+
+    def _reread(self, text: str, *, words: Sequence[Span] = ()) -> GraphQuestion:
+        return GraphQuestion(self._model, text, words=words, is_loose=self._is_loose)
+
+    def _find_named(self) -> Found | None:
         if self._asks_events:
-            return self._answer_events()
-        if self.left or len(self._items) > MOST_ITEMS:
+            return self._find_events()
+        left = self.left
+        if self._is_loose:  # no number may be left out
+            left = [word for word in left if any(map(str.isdigit, word))]
+        if left or len(self._items) > MOST_ITEMS:
             return None
         if (inner := self._find_inner()) is not None:
-            return self._answer_about(inner)
+            return self._find_about(inner)
         plans = sorted(
             (plan for plan in self._plans() if plan.cost < _MOST_COST), key=lambda plan: plan.cost
         )
@@ -286,18 +332,18 @@ class GraphQuestion(GraphReading):
             checks = [(plan, result) for plan, result in tried if result is not None]
             # That it holds is enough; that it does not, only what holds instead can show.
             checks.sort(key=lambda c: (not c[1].rows[0][0], len(c[1].rows[0][1])))
-            return self._with_hops(*checks[0]) if checks else None
+            return checks[0] if checks else None
         seen = set[tuple[str, str]]()
         for plan in plans:
             key = plan.text, repr(plan.parameters)
             if plan.cost > plans[0].cost + _MARGIN or len(seen) == _MOST_RUN:
                 break  # what is meant has no rows
             if key not in seen and (result := self._run(plan)) is not None:
-                return self._with_hops(plan, result)
+                return plan, result
             seen.add(key)
         return None
 
-    def _answer_events(self) -> tuple[QueryResult, list[RowHop]] | None:
+    def _find_events(self) -> Found | None:
         """Return what a named node did or underwent; times are left to the words of documents."""
         rest = [word for word in self.left if word.lower() not in _EVENT_WORDS]
         is_plain = not (rest or self._comparisons or self._held or self._extreme)
@@ -310,7 +356,7 @@ class GraphQuestion(GraphReading):
         ending = f"RETURN DISTINCT {value} AS name, type(r{node}) AS event"
         plan = writer.plan(value, 0.0, ending)
         result = self._run(plan)
-        return None if result is None else self._with_hops(plan, result)
+        return None if result is None else (plan, result)
 
     def _find_inner(self) -> Item | None:
         """Return the noun behind the end of a scale if the question is about what it means.
@@ -334,19 +380,19 @@ class GraphQuestion(GraphReading):
                 return None if is_plain else item
         return None
 
-    def _answer_about(self, inner: Item) -> tuple[QueryResult, list[RowHop]] | None:
-        """Return the answer about the node at the end of a scale, which is found first."""
+    def _find_about(self, inner: Item) -> Found | None:
+        """Return the plan and rows about the node at the end of a scale, which is found first."""
         if self._extreme is None:
             return None
         written = self._text[self._extreme.span.start : inner.span.end]
         form = "{}是谁？" if self.language == "zh" else "Which is the {}?"
-        found = GraphQuestion(self._model, form.format(written)).answer()
-        if found is None or len(found[0].rows) != 1:
+        found = self._reread(form.format(written)).find()
+        if found is None or len(found[1].rows) != 1:
             return None
-        name = show_value(found[0].rows[0][0])
+        name = show_value(found[1].rows[0][0])
         before = _ARTICLE.sub("", self._text[: self._extreme.span.start])
-        asked = GraphQuestion(self._model, f"{before}{name}{self._text[inner.span.end :]}")
-        return asked.answer() if asked.names else None
+        asked = self._reread(f"{before}{name}{self._text[inner.span.end :]}")
+        return asked.find() if asked.names else None
 
     def _run(self, plan: GraphPlan) -> QueryResult | None:
         """Return the rows of a plan that the question asks for, or None without any."""
@@ -388,8 +434,8 @@ class GraphQuestion(GraphReading):
         equal = (row for row in rows[plan.limit :] if row[-1] == rows[plan.limit - 1][-1])
         return (*rows[: plan.limit], *equal)
 
-    def _with_hops(self, plan: GraphPlan, result: QueryResult) -> tuple[QueryResult, list[RowHop]]:
-        """Return a result with the links on the way to its first rows."""
+    def _hops_of(self, plan: GraphPlan, result: QueryResult) -> list[RowHop]:
+        """Return the links on the way to the first rows of a result."""
         found = self._model.target.run(Statement(plan.sources, plan.parameters)).rows
         is_single = plan.is_count or plan.is_check
         shown = result.rows[0][1] if is_single else [row[0] for row in result.rows]
@@ -406,7 +452,7 @@ class GraphQuestion(GraphReading):
             for row, value in kept
             for first, second in plan.hops
         ]
-        return result, list(dict.fromkeys(hops))
+        return list(dict.fromkeys(hops))
 
     # Plans
 
@@ -437,6 +483,9 @@ class GraphQuestion(GraphReading):
         if self._negation:
             yield from self._denied(name, start, self._negation)
             return
+        if self._shared is not None:
+            yield from self._sharing(name, start, self._shared)
+            return
         cuts = self._cuts()
         for cut in cuts:
             for one, two in product(find(start, name, items[:cut]), find(start, name, items[cut:])):
@@ -459,6 +508,17 @@ class GraphQuestion(GraphReading):
             elif not chain.steps and len(chain.properties) == 1:
                 order = chain.properties[0][1], "="
                 yield from self._write_beyond(name, chain.kind, [], order, cost=chain.cost)
+
+    def _sharing(self, name: Name, start: Chain, shared: Span) -> Iterator[GraphPlan]:
+        """Yield plans from nodes that share with a named one what the next word means."""
+        behind = [item for item in self._items if item.span.start >= shared.end]
+        for item in behind[:1]:
+            rest = [other for other in self._items if other is not item]
+            for chain in self._finder.find(start, name, [item]):
+                if chain.steps and not (chain.properties or chain.held or chain.conditions):
+                    both = replace(chain, steps=(*chain.steps, *chain.back.steps))
+                    for longer in self._finder.find(both, name, rest):
+                        yield from self._write(name, longer)
 
     def _denied(self, name: Name, start: Chain, negation: Span) -> Iterator[GraphPlan]:
         """Yield plans for nodes that are not related to a named one, or lack a property."""
@@ -668,8 +728,7 @@ class GraphQuestion(GraphReading):
                     others.remove(item)
         for measure in measures:
             shape, kind = measure.property, measure.kind
-            is_text = shape is not None and shape.type == "date" and is_day_first(shape)
-            if shape is None or is_text or any(kind not in self._kinds_of(n) for n in names):
+            if shape is None or any(kind not in self._kinds_of(n) for n in names):
                 continue
             sign = ">" if measure.upper else "<"
             if len(names) == 2 and self._yes_no and not others:
@@ -729,9 +788,10 @@ class GraphQuestion(GraphReading):
         self, writer: StatementWriter, nodes: Sequence[str], chain: Chain, *, is_named: bool
     ) -> None:
         """Require that the answer differs from the nodes before it, if the question asks so."""
-        if is_named and (self._asks_same or _OTHER.search(self._text)):
+        if is_named and (self._asks_same or self._shared or _OTHER.search(self._text)):
             kinds = [chain.kind, *(step.end for step in chain.steps)]
-            same = (n for n, kind in zip(nodes[:-1], kinds, strict=False) if kind == chain.end)
+            before = nodes[:1] if self._shared else nodes[:-1]
+            same = (n for n, kind in zip(before, kinds, strict=False) if kind == chain.end)
             writer.where += [f"{node} <> {nodes[-1]}" for node in same]
 
     def _hold(self, writer: StatementWriter, nodes: Sequence[str], chain: Chain) -> bool:
@@ -785,9 +845,9 @@ class GraphQuestion(GraphReading):
             if named:
                 place, shape, _ = min(named, key=lambda p: comparison.span.distance(p[2].span))
                 left = tuple(p for p in left if p[1] != shape)
-                writer.compare(nodes[place], conditions_of(comparison, shape))
+                writer.compare(nodes[place], shape, comparison)
             elif held:
-                writer.compare(held[0][0], conditions_of(comparison, held[0][1]))
+                writer.compare(*held[0], comparison)
             elif chain.conditions:
                 writer.compare_name(nodes[-1], chain.conditions[0], comparison)
                 is_used = True
@@ -797,7 +857,7 @@ class GraphQuestion(GraphReading):
                 found = [(n, s) for n, s in dated if conditions_of(comparison, s)] or times
                 if len(found) != 1:
                     return None
-                writer.compare(found[0][0], conditions_of(comparison, found[0][1]))
+                writer.compare(*found[0], comparison)
         return left if is_used else None
 
     def _asks_date(self, chain: Chain) -> bool:
@@ -866,7 +926,8 @@ class GraphQuestion(GraphReading):
             writer.where.append(f"{value} IS NOT NULL")
             number = int(nodes[-1][1:])
             writer.hops.append((number, number))
-            yield writer.plan(value, chain.cost, f"RETURN DISTINCT {value} AS {name}")
+            ending = f"RETURN DISTINCT {value} AS {name}"
+            yield writer.plan(value, chain.cost, ending, naming="")
 
     def _computed(
         self,
@@ -935,11 +996,10 @@ class GraphQuestion(GraphReading):
         ((node, shape),) = places
         value = f"{node}.{quote_name(shape.name)}"
         writer.where.append(f"{value} IS NOT NULL")
-        number = f"toFloat({value})" if shape.quoted else value
         if not node.startswith("r"):
             writer.hops.append((int(node[1:]), int(node[1:])))
         label = quote_name(f"{self._mean} {split_name(shape.name)}")
-        ending = f"RETURN {self._mean}({number}) AS {label}"
+        ending = f"RETURN {self._mean}({sort_key(value, shape)}) AS {label}"
         yield writer.plan(value, chain.cost, f"WITH DISTINCT {node}", ending, is_value=True)
 
     def _at_end(
@@ -970,7 +1030,7 @@ class GraphQuestion(GraphReading):
         ordered = [(place, shape) for (place, _), shape in asked if shape.is_ordered]
         if self._mean and ordered:  # "the department with the highest average salary"
             place, shape = ordered[0]
-            value = f"{nodes[place]}.{quote_name(shape.name)}"
+            value = sort_key(f"{nodes[place]}.{quote_name(shape.name)}", shape)
             if place < len(chain.steps) and shape.type in NUMERIC:
                 counted = f"WITH {answer}, {self._mean}({value}) AS total WHERE total IS NOT NULL"
                 yield writer.plan(name, chain.cost, counted, ending, limit=limit)
@@ -1008,9 +1068,8 @@ class GraphQuestion(GraphReading):
         shape = measure.property or PropertyShape("", "")
         by = f"{answer}.{quote_name(shape.name)}"
         writer.where.append(f"{by} IS NOT NULL")
-        key = f"toFloat({by})" if shape.quoted and shape.type in NUMERIC else by
         ending = f"RETURN DISTINCT {name} AS {label}, {by} AS {quote_name(shape.name)}"
-        order_text = f"ORDER BY {key} {'DESC' if measure.upper else 'ASC'}"
+        order_text = f"ORDER BY {sort_key(by, shape)} {'DESC' if measure.upper else 'ASC'}"
         writer.hops.append((int(answer[1:]), int(answer[1:])))
         return writer.plan(name, cost, ending, order_text, limit=limit)
 
@@ -1029,9 +1088,8 @@ class GraphQuestion(GraphReading):
             writer = StatementWriter(self._model)
             named, first = writer.named(name), writer.kind(chain.kind)
             answer = writer.follow(first, chain.steps)[-1]
-            both = [f"{node}.{quote_name(shape.name)}" for node in (answer, named)]
-            if shape.quoted and shape.type in NUMERIC:
-                both = [f"toFloat({value})" for value in both]
+            column = quote_name(shape.name)
+            both = [sort_key(f"{node}.{column}", shape) for node in (answer, named)]
             writer.where += [f"{both[0]} {sign} {both[1]}", f"{answer} <> {named}"]
             value, number = writer.name_of(answer, kind), int(answer[1:])
             writer.hops.append((number, number))
@@ -1059,7 +1117,8 @@ class GraphQuestion(GraphReading):
         one, two = (writer.named(name) for name in self.names)
         column = quote_name(shape.name)
         names = f"[{writer.name_of(one, kind)}, {writer.name_of(two, kind)}]"
-        test = f"{one}.{column} {sign} {two}.{column}"
+        keys = [sort_key(f"{node}.{column}", shape) for node in (one, two)]
+        test = f"{keys[0]} {sign} {keys[1]}"
         writer.where += [f"{node}.{column} IS NOT NULL" for node in (one, two)]
         writer.hops += [(int(node[1:]), int(node[1:])) for node in (one, two)]
         ending = f"RETURN {test} AS {HOLDS}, {names} AS {quote_name(self._label(Chain(kind)))}"
@@ -1080,8 +1139,12 @@ class GraphQuestion(GraphReading):
             placed = any(m.link and m.link.is_placed for i in self._items for m in i.meanings)
             return bool(placed and chain.steps and chain.steps[-1].link.is_placed)
         if _WHO.search(self._text):
-            is_value = bool(chain.steps) and chain.steps[-1].link.has_values
-            if shape is not None or is_value or self._model.is_person(chain.end) is False:
+            last = chain.steps[-1] if chain.steps else None
+            is_thing = last is not None and (
+                last.link.has_values or (last.link.has_agents and last.reaches_doer is False)
+            )
+            is_person = self._model.is_person(chain.end)
+            if shape is not None or is_person is False or (is_person is None and is_thing):
                 return False
         return shape is not None or self._is_asked_kind(chain)
 

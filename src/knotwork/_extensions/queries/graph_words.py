@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, combinations, pairwise
 from typing import NamedTuple
@@ -56,13 +56,15 @@ _FUNCTION_WORDS = frozenset(
     can could you i we my our s also just only ever many much when where whether into about between
     during through out up while he she his her him co but not without except excluding other others
     else another ones will would should may might kind kinds sort sorts anyone anybody anything
-    someone somebody something by than no got
+    someone somebody something by than no got under
     """.split()  # noqa: SIM905
 )
 """Words that ask or join, without a meaning of their own. Verbs are not among them, nor are words
 that compare."""
-_VAGUE_WORDS = frozenset({"belong", "belongs"})
+_VAGUE_WORDS = frozenset({"belong", "belongs", "fall", "falls", "listed", "described"})
 """Verbs that only join what another word means, unless the graph has a link for them."""
+_SORTS = frozenset({"kind", "kinds", "sort", "sorts"})
+"""Function words that mean a genre or category in "what kind of", if the graph has one."""
 SPENDING = frozenset({"spend", "spends", "spent"})
 """Verbs that only join a number of which another word says what it is: hours."""
 PLACING = frozenset({"live", "lives", "come", "comes", "located", "based", "住", "来自", "位于"})
@@ -425,10 +427,11 @@ class GraphModel:
         for start, end in taken:
             plain[start:end] = "\x00" * (end - start)
         said, items, left = "".join(plain), list[Item](), list[str]()
+        forms = {word_form(word) for word in WORD.findall(said)}
         for span, found in (*self._read_words(said), *self._read_han(said)):
             word = text[slice(*span)]
             if found:
-                items.append(Item(span, word, tuple(found)))
+                items.append(Item(span, word, tuple(_without_parts(found, word, forms))))
             else:
                 left.append(word)
         return sorted(items, key=lambda item: item.span), left
@@ -451,10 +454,11 @@ class GraphModel:
                     end = last.end
                     yield Span(span.start, end), found
                     continue
-            if word in _FUNCTION_WORDS or word.isdigit():
+            is_sort = word in _SORTS and number + 1 < len(words) and words[number + 1][0] == "of"
+            if word.isdigit() or (word in _FUNCTION_WORDS and not is_sort):
                 continue
             found = self.meanings(word) or self.meanings(_JOINT.sub("", word))
-            if found or word not in _VAGUE_WORDS:
+            if found or word not in (_VAGUE_WORDS | _SORTS):
                 yield span, found
 
     def _read_han(self, said: str) -> Iterator[tuple[Span, list[Meaning]]]:
@@ -628,6 +632,24 @@ class GraphModel:
 
 
 _LEFT = re.compile(r"[^\x00]+")
+
+
+def _without_parts(found: Sequence[Meaning], word: str, forms: set[str]) -> list[Meaning]:
+    """Return the meanings without the links of whose names a word is only a part.
+
+    "Phone" means HAS_PHONE rather than KNOWS_PHONE, unless the question has the other word too.
+    """
+    form = joined_form(word)
+    if not any(meaning.link and meaning.link.stems == {form} for meaning in found):
+        return list(found)
+    return [
+        meaning
+        for meaning in found
+        if not meaning.link
+        or form not in meaning.link.stems
+        or meaning.link.stems == {form}
+        or not (meaning.link.stems - {form}).isdisjoint(forms)
+    ]
 
 
 def _agent_roots(stem: str) -> frozenset[str]:

@@ -168,6 +168,7 @@ class Statement:
 
     ``sureness`` from 0 to 1 is the translator's confidence that it asks what the question asks.
     ``is_planned`` is True if it was written from a plan that uses all numbers of the question.
+    ``result`` is its result if it was run to find out whether it answers.
     """
 
     text: str
@@ -175,6 +176,7 @@ class Statement:
     origin: str = ""
     sureness: float = 0.5
     is_planned: bool = False
+    result: QueryResult | None = None
 
 
 @dataclass(frozen=True, slots=True)

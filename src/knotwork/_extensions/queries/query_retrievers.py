@@ -15,6 +15,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
+from knotwork._extensions.queries.graph_rows import LOOSE, GraphQuestion
+from knotwork._extensions.queries.graph_words import GraphModel
 from knotwork._extensions.queries.model_translators import Example, ExampleBook, read_examples
 from knotwork._extensions.queries.plan_assembly import assemble_plans
 from knotwork._extensions.queries.query_plans import (
@@ -37,6 +39,7 @@ from knotwork._retrieval.base import ConfiguredRetriever, HybridRetriever, bound
 from knotwork._retrieval.fusion import raise_hits
 from knotwork._retrieval.query_rows import ROWS_SCORE, cite_rows
 from knotwork._stores.base import Store, require_cypher, tables_of
+from knotwork._stores.capabilities import OWN_GRAPH
 from knotwork.errors import (
     ModelError,
     QueryRefused,
@@ -123,6 +126,8 @@ def _attempt(
         if not statement.is_planned:
             held = [statement.text, *statement.parameters.values()]
             require_numbers(asked.text, held, compared=True)
+        if statement.result is not None:
+            return Attempt(statement, replace(statement.result, source=source))
         result = target.run(statement, source=source)
     except QueryTimeout as error:
         return Attempt(statement, None, f"{error} Match fewer nodes, or start from a named one.")
@@ -272,34 +277,62 @@ SURENESS_BY_COST = 0.12
 
 
 class RuleTranslator:
-    """Assembles plans by rules and returns the next best one at each call."""
+    """Makes plans by rules and returns the next best one at each call.
+
+    First are the plans with which `ask` answers from an imported graph, which account for each
+    word; then what the words that are known may mean.
+    """
 
     def __init__(self, target: QueryTarget, embedder: Embedder | None = None) -> None:
         self._target = target
         self._embedder = embedder
         self._linker: tuple[TargetSchema, SchemaLinker] | None = None
         self._plans: tuple[str, list[QueryPlan]] = ("", [])
+        self._model: tuple[TargetSchema, GraphModel] | None = None
+        self._read: tuple[str, Statement | None] = ("", None)
 
     def translate(self, asked: LinkedQuestion, attempts: Sequence[Attempt]) -> Statement | None:
         """Return the statement of the best plan that was not tried.
 
         Raises QueryRefused if no plan uses all numbers and dates of the question.
         """
+        tried = {attempt.statement.text for attempt in attempts}
+        statement = self._read_statement(asked)
+        if statement is not None and statement.text not in tried:
+            return statement
         if self._linker is None or self._linker[0] is not asked.schema:
             self._linker = asked.schema, SchemaLinker(asked.schema, embedder=self._embedder)
         if self._plans[0] != asked.text or not attempts:
             self._plans = asked.text, assemble_plans(asked, self._linker[1])
-        tried = {attempt.statement.text for attempt in attempts}
         for plan in self._plans[1]:
             statement = self._target.write(plan)
             if statement.text not in tried:
-                sureness = max(SUREST + SURENESS_BY_COST * min(plan.score, 0.0), 0.1)
+                most = LOOSE if self._model else SUREST  # not each word is accounted for
+                sureness = max(min(SUREST + SURENESS_BY_COST * min(plan.score, 0.0), most), 0.1)
                 if plan.returned is Returned.THING and not any(n.conditions for n in plan.nodes):
                     sureness = 0.2  # a question rarely asks for all nodes of a kind
                 return replace(
                     statement, origin="fragments by rules", sureness=sureness, is_planned=True
                 )
         return None
+
+    def _read_statement(self, asked: LinkedQuestion) -> Statement | None:
+        """Return the statement for a question about an imported graph, if one has rows.
+
+        In a graph without labels, words that it lacks are left out if there is no other.
+        """
+        target = self._target
+        if not isinstance(target, CypherGraph) or target.graph == OWN_GRAPH:
+            return None
+        if self._model is None or self._model[0] is not asked.schema:
+            self._model, self._read = (asked.schema, GraphModel(target)), ("", None)
+        model = self._model[1]
+        if self._read[0] != asked.text:
+            found = GraphQuestion(model, asked.text).statement()
+            if found is None and not model.is_labelled:
+                found = GraphQuestion(model, asked.text, is_loose=True).statement()
+            self._read = asked.text, found
+        return self._read[1]
 
 
 class GraphStatementRetriever(StatementRetriever):

@@ -296,7 +296,7 @@ class _Writer:
         value = self._value(condition.value)
         shape = self._shape(number, condition.property)
         if shape is not None and is_day_first(shape) and condition.operator in _ORDERING:
-            return f"{_sort_key(expression, shape)} {condition.operator} {value}"
+            return f"{sort_key(expression, shape)} {condition.operator} {value}"
         if condition.operator is Operator.CONTAINS:
             return f"toLower(toString({expression})) CONTAINS toLower({value})"
         if condition.number:
@@ -318,7 +318,7 @@ class _Writer:
         descending = "DESC" if plan.returned is Returned.MAXIMUM else "ASC"
         return [
             f"WITH {answer} WHERE {value} IS NOT NULL",
-            f"RETURN {value} AS value ORDER BY {_sort_key(value, shape)} {descending} LIMIT 1",
+            f"RETURN {value} AS value ORDER BY {sort_key(value, shape)} {descending} LIMIT 1",
         ]
 
     def _listing(self, plan: QueryPlan, value: str) -> list[str]:
@@ -331,7 +331,7 @@ class _Writer:
                 f"RETURN {value} AS answer, total ORDER BY total {order.ending()}",
             ]
         by = f"n{order.node}.{quote_name(order.property)}"
-        key = _sort_key(by, self._shape(order.node, order.property))
+        key = sort_key(by, self._shape(order.node, order.property))
         # A node reached by several paths is sorted by the best of them.
         best = "max" if order.descending else "min"
         return [
@@ -344,7 +344,7 @@ class _Writer:
         return kind.property(name) if kind else None
 
 
-def _sort_key(expression: str, shape: PropertyShape | None) -> str:
+def sort_key(expression: str, shape: PropertyShape | None) -> str:
     """Return an expression that sorts a text property by its number or date."""
     if shape is None or not shape.quoted:
         return expression

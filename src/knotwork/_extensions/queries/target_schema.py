@@ -575,7 +575,9 @@ def _exact_mentions(text: str, values: StoredValues) -> list[ValueMention]:
 
 def _mention(text: str, span: Span, items: Sequence[StoredValue], nearness: float) -> ValueMention:
     surface = text[slice(*span)]
-    as_written = sorted(items, key=lambda item: str(item.value) != surface)
+    # "The Wall" rather than "wall" if the text has the article.
+    endings = {item: -text[: span.end].endswith(str(item.value)) for item in items}
+    as_written = sorted(items, key=lambda item: endings[item] * len(str(item.value)))
     near = [NearValue(item, nearness) for item in as_written[:_MOST_WITH_ONE_FORM]]
     return ValueMention(span, surface, tuple(near))
 

@@ -91,7 +91,7 @@ class GraphStoreContract:
             ([EdgeType.RELATES], None, [likes]),
             ([EdgeType.CO_OCCURS], None, near),
             ([EdgeType.CO_OCCURS], 1, near[:1]),
-            (ENTITY_EDGES, 1, [near[0], likes]),
+            (ENTITY_EDGES, 1, [likes, near[0]]),
         ):
             assert store.graph.neighbours([x], types=types, fan=fan)[x] == expected
         assert store.graph.explore([x], types=[EdgeType.RELATES]).edges == (likes,)
@@ -156,8 +156,8 @@ class GraphStoreContract:
         add_edges(store, ("x", "likes", "y", 2), ("x", together, "z", 5), ("z", "knows", "x", 1))
         x, y, z = map(entity_id, "xyz")
         links = [
-            RelationLink(together, True, z, 5.0),
             RelationLink("likes", True, y, 2.0),
+            RelationLink(together, True, z, 5.0),
             RelationLink("knows", False, z, 1.0),
         ]
         found = store.graph.relation_links([x, y, _ABSENT, "no id"], limit=9)
@@ -239,6 +239,32 @@ class GraphStoreContract:
             [(x, a)] * 60 + [(x, second)] + [(x, a)] * 3 + [(a, x)] * 5
         )
         assert [e.relation for e in edges[:60]] == sorted(name for _, name, _, _ in strong)
+
+    def test_what_is_stated_comes_before_all_co_occurrences(self, store: Store) -> None:
+        together = CO_OCCURRENCE_RELATION
+        hub = [("x", together, f"n{n}", 5 + n % 2) for n in range(200)]
+        stated = [("x", "r", "a", 1), ("b", "s", "x", 1), ("x", "r", "c", 2), ("n0", "s", "x", 2)]
+        add_edges(store, *hub, *stated, ("a", together, "x", 9))
+        x = entity_id("x")
+        tied = [sorted(map(entity_id, names)) for names in (("c", "n0"), "ab")]
+        both = [*tied[0], *tied[1]]
+        rest = sorted({entity_id(f"n{n}") for n in range(1, 200, 2)})
+        for fan, others in ((1, both[:1]), (3, both[:3]), (4, both), (6, [*both, *rest[:2]])):
+            edges = store.graph.neighbours([x], types=ENTITY_EDGES, fan=fan)[x]
+            ends = [edge.target if edge.source == x else edge.source for edge in edges]
+            assert set(ends) == set(others)
+            assert ends[: min(fan, 4)] == others[:4]
+            near = [edge.type == EdgeType.CO_OCCURS for edge in edges]
+            assert near == sorted(near)
+            walk = store.graph.explore([x], fan=fan, depth=1)
+            assert [node.id for node in walk.nodes] == [x, *dict.fromkeys(ends)]
+            assert list(walk.edges) == edges
+        first = store.graph.explore([x], fan=None, limit=5, depth=1)
+        assert [edge.type for edge in first.edges] == [EdgeType.RELATES] * 4 + [EdgeType.CO_OCCURS]
+        links = store.graph.relation_links([x], limit=3)[x]
+        assert [(link.relation, link.forward) for link in links] == (
+            [("r", True)] * 2 + [(together, True)] + [("s", False)] * 2 + [(together, False)]
+        )
 
     def test_many_nodes_are_read_as_each_alone(self, store: Store) -> None:
         hub = [("hub", f"r{n}", f"n{n % 9}", 1 + n % 7) for n in range(80)]

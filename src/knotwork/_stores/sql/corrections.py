@@ -23,7 +23,8 @@ from knotwork._stores.sql.database import (
     key_list,
     upsert,
 )
-from knotwork._stores.sql.graph import GraphRules, Move, SqlGraph, relation_key
+from knotwork._stores.sql.graph import GraphRules, Move, SqlGraph
+from knotwork._stores.sql.tables import relation_key
 from knotwork._text.names import normal_form
 from knotwork.records import (
     CO_OCCURRENCE_RELATION,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, lru_cache, partial
+from functools import cache, partial
 from itertools import chain, groupby, islice, repeat
 from operator import itemgetter, neg
 from typing import Any, NamedTuple
@@ -37,7 +37,7 @@ from knotwork._stores.sql.database import (
     upsert,
 )
 from knotwork._stores.sql.documents import SqlIdChecks, check_same_name
-from knotwork._stores.sql.tables import TABLE_COLUMNS
+from knotwork._stores.sql.tables import IS_CO_OCCURRENCE, TABLE_COLUMNS, relation_key
 from knotwork.records import (
     CO_OCCURRENCE_RELATION,
     ENTITY_EDGES,
@@ -74,12 +74,6 @@ NODE_TABLES = {
     Label.KEYWORD: f"entity WHERE type IN ({_KEYWORDS})",
 }
 """The table of each label with a WHERE clause, to which conditions can be added."""
-
-
-@lru_cache(maxsize=1 << 16)
-def relation_key(name: str) -> int:
-    """Return the integer key of a relation, a hash of its name."""
-    return id_to_int(content_id("relation", name))
 
 
 _ENTITY_COUNT = f"SELECT count(*) FROM {NODE_TABLES[Label.ENTITY]}"
@@ -221,8 +215,8 @@ _PAGE_GROWTH = 8
 _CO_OCCURRENCE = relation_key(CO_OCCURRENCE_RELATION)
 _OF_TYPES: Mapping[frozenset[str], str] = {
     frozenset(ENTITY_EDGES): "",
-    frozenset({EdgeType.RELATES}): f"AND e.relation <> {_CO_OCCURRENCE}",
-    frozenset({EdgeType.CO_OCCURS}): f"AND e.relation = {_CO_OCCURRENCE}",
+    frozenset({EdgeType.RELATES}): f"AND {IS_CO_OCCURRENCE} = 0",
+    frozenset({EdgeType.CO_OCCURS}): f"AND {IS_CO_OCCURRENCE} = 1",
 }
 """The condition on relations and co-occurrences, by the types that are requested."""
 
@@ -297,12 +291,13 @@ def _strongest(sides: Iterable[bool], condition: str = "") -> str:
     """Return the query of the strongest edges of each of many nodes, with a text for each side:
     relation, other end and weight of its edges.
     """
+    first = "" if condition else f"{IS_CO_OCCURRENCE}, "
     ends = [("source", "target") if out else ("target", "source") for out in sides]
     columns = ", ".join(
         f"""joined[
             SELECT e.relation, e.{far} AS other, e.weight FROM edge e
             WHERE e.{near} = j.value {condition}
-            ORDER BY e.weight DESC, e.{far}, e.relation LIMIT $1
+            ORDER BY {first}e.weight DESC, e.{far}, e.relation LIMIT $1
         | integer relation, integer other, integer weight]"""
         for near, far in ends
     )
@@ -340,12 +335,13 @@ def _unlist(listed: str) -> _Relations:
 
 def _strongest_others(edges: Iterable[_Relations], fan: int | None) -> list[int]:
     """Return the neighbours with the strongest edges, as many as the fan."""
-    best: dict[int, int] = {}
-    for _, others, weights in edges:
-        for other, weight in zip(others, weights, strict=True):
-            if weight > best.get(other, -1):
-                best[other] = weight
-    return sorted(best, key=lambda other: (-best[other], other))[:fan]
+    best: dict[int, tuple[bool, int]] = {}
+    for columns in edges:
+        for relation, other, weight in zip(*columns, strict=True):
+            strength = relation == _CO_OCCURRENCE, -weight
+            if other not in best or strength < best[other]:
+                best[other] = strength
+    return sorted(best, key=lambda other: (best[other], other))[:fan]
 
 
 _KEYS = {"mention": "chunk, entity", "contribution": "chunk, source, target, relation"}

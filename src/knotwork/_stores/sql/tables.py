@@ -13,9 +13,22 @@ stored as UTF-8 in blobs, since it may contain lone surrogates, which texts must
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
-TABLES = """
+from knotwork.records import CO_OCCURRENCE_RELATION, content_id, id_to_int
+
+
+@lru_cache(maxsize=1 << 16)
+def relation_key(name: str) -> int:
+    """Return the integer key of a relation, a hash of its name."""
+    return id_to_int(content_id("relation", name))
+
+
+IS_CO_OCCURRENCE = f"CAST(relation = {relation_key(CO_OCCURRENCE_RELATION)} AS INT)"
+"""Of an edge: 0 for a relation that is stated, which is stronger than any other, else 1."""
+
+TABLES = f"""
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE ledger (
     uri TEXT PRIMARY KEY, document_id TEXT NOT NULL, root TEXT NOT NULL, revision TEXT NOT NULL,
@@ -64,8 +77,8 @@ CREATE TABLE edge (
     source INTEGER NOT NULL, target INTEGER NOT NULL, relation INTEGER NOT NULL,
     weight INTEGER NOT NULL, supports INTEGER NOT NULL, PRIMARY KEY (source, target, relation)
 ) WITHOUT ROWID;
-CREATE INDEX edge_out ON edge (source, weight DESC, target, relation);
-CREATE INDEX edge_in ON edge (target, weight DESC, source, relation);
+CREATE INDEX edge_out ON edge (source, ({IS_CO_OCCURRENCE}), weight DESC, target, relation);
+CREATE INDEX edge_in ON edge (target, ({IS_CO_OCCURRENCE}), weight DESC, source, relation);
 CREATE TABLE community (
     id INTEGER PRIMARY KEY, level INT NOT NULL, parent INTEGER, stale INT NOT NULL
 );
