@@ -133,7 +133,7 @@ ENVIRONMENT = {
     "KNOTWORK_INDEX_WORKERS": "0",
     "OMP_NUM_THREADS": "1",
 }
-FILES = {f"{n}.md": f"Lanterns are lit by Ivo Brandt in lane {n}. " * 60 for n in range(80)}
+FILES = {f"{n}.md": f"Lanterns are lit by Ivo Brandt in lane {n}. " * 30 for n in range(40)}
 
 
 def test_servers_of_one_index_share_its_jobs(serve: Any, tmp_path: Path) -> None:
