@@ -95,12 +95,18 @@ class ArcadeServer:
         return f"bolt://root@127.0.0.1:{self.bolt_port}/{name}"
 
 
+def _free_port() -> int:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return taken.getsockname()[1]
+
+
 @dataclass
 class Line:
     """A way to a Bolt server that can be cut, and mended."""
 
     server: ArcadeServer
-    port: int = field(default_factory=lambda: _free_port())
+    port: int = field(default_factory=_free_port)
     ends: list[socket.socket] = field(default_factory=list)
 
     def start(self) -> None:
@@ -140,12 +146,6 @@ class Line:
 def with_password(url: str) -> str:
     """Return the URL of a database with its password."""
     return url.replace("root@", f"root:{PASSWORD}@")
-
-
-def _free_port() -> int:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return taken.getsockname()[1]
 
 
 @pytest.fixture(scope="session")
