@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from tests.installed import install
@@ -31,9 +32,28 @@ def run(site, *arguments, cwd):
     )
 
 
-def knotwork(site, *arguments, cwd, settings=("embedding.model=none",)):
+RUN_LINES = """
+import json, sys
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
+sys.modules["rapidocr"] = None  # no plugin, and seconds of a doctor
+from knotwork._cli.main import run
+done = []
+for line in json.loads(sys.argv[1]):
+    with redirect_stdout(StringIO()) as out, redirect_stderr(StringIO()) as err:
+        code = run(line)
+    done.append({"returncode": code, "stdout": out.getvalue(), "stderr": err.getvalue()})
+print(json.dumps(done))
+"""
+
+
+def knotwork(site, *lines, cwd, settings=("embedding.model=none",)):
+    """Run command lines in one process, and return what each printed and its exit code."""
     options = [part for setting in settings for part in ("--set", setting)]
-    return run(site, "-m", "knotwork", *arguments, *options, cwd=cwd)
+    sent = json.dumps([[*line, *options] for line in lines])
+    done = run(site, "-c", RUN_LINES, sent, cwd=cwd)
+    assert done.returncode == 0, done.stderr
+    return [SimpleNamespace(**found) for found in json.loads(done.stdout)]
 
 
 @pytest.fixture(scope="module")
@@ -56,9 +76,8 @@ def index(example, tmp_path_factory):
     (files / "server.ini").write_text(SERVER)
     (files / "note.txt").write_text("The pool of the village opens in May.")
     (files / "client.ini").write_text("[view]\ntheme = dark\n")
-    done = knotwork(
-        example, "index", "files", "--store", "x.knot", "--json", cwd=folder, settings=INI_SETTINGS
-    )
+    line = ("index", "files", "--store", "x.knot", "--json")
+    (done,) = knotwork(example, line, cwd=folder, settings=INI_SETTINGS)
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
     assert (report["added"], report["skipped"]) == (3, [])
@@ -77,15 +96,15 @@ def test_the_tests_of_the_example_pass(example, tmp_path):
 
 
 def test_its_parts_are_listed_with_their_distribution(example, tmp_path):
-    shown = knotwork(example, "retrievers", cwd=tmp_path).stdout
-    (line,) = [line for line in shown.splitlines() if line.split()[:1] == ["options"]]
+    lines = (("retrievers",), ("retrievers", "--json"), ("doctor", "--json"))
+    shown, listed, checked = knotwork(example, *lines, cwd=tmp_path)
+    (line,) = [line for line in shown.stdout.splitlines() if line.split()[:1] == ["options"]]
     assert "Finds the passages about the options" in line
     assert line.rstrip().endswith("from knotwork-ini 0.1.0")
-    listed = json.loads(knotwork(example, "retrievers", "--json", cwd=tmp_path).stdout)
+    listed = json.loads(listed.stdout)
     assert listed["retrievers"]["options"]["distribution"] == "knotwork-ini"
     assert listed["retrievers"]["bm25"]["distribution"] == "knotwork"
     assert listed["faults"] == []
-    checked = knotwork(example, "doctor", "--json", cwd=tmp_path)
     details = [c["detail"] for c in json.loads(checked.stdout)["checks"] if c["name"] == "Plugins"]
     assert details == [
         "knotwork-ini 0.1.0: retriever `options`, loader `ini`, extractor `ini`",
@@ -95,24 +114,28 @@ def test_its_parts_are_listed_with_their_distribution(example, tmp_path):
 def test_its_retriever_answers_from_what_its_loader_and_extractor_read(example, index):
     question = "What is max_connections?"
     line = ("--store", "x.knot", "--retriever", "options", "--json")
-    found = json.loads(knotwork(example, "search", question, *line, cwd=index).stdout)
+    lines = [(command, question, *line) for command in ("search", "ask")]
+    found, answer = (json.loads(d.stdout) for d in knotwork(example, *lines, cwd=index))
     assert [hit["document"] for hit in found["hits"]] == ["files/server.ini"]
-    answer = json.loads(knotwork(example, "ask", question, *line, cwd=index).stdout)
     assert "max_connections = 40" in answer["answer"]
 
 
 def test_it_takes_part_in_compositions_and_filters(example, index):
-    for specification in ("options + bm25", "options > budget(tokens=500)", "rewrite > options"):
-        line = ("--store", "x.knot", "--retriever", specification, "--json")
-        where = ("--where", "format = ini") if "+" in specification else ()
-        done = knotwork(example, "search", "size", *line, *where, cwd=index)
+    line = ("search", "size", "--store", "x.knot", "--json", "--retriever")
+    lines = (
+        (*line, "options + bm25", "--where", "format = ini"),
+        (*line, "options > budget(tokens=500)"),
+        (*line, "rewrite > options"),
+    )
+    for done in knotwork(example, *lines, cwd=index):
         assert done.returncode == 0, done.stderr
         assert json.loads(done.stdout)["hits"][0]["document"] == "files/server.ini"
 
 
 def test_the_index_is_current_until_the_extractor_changes(example, index):
     line = ("index", "files", "--store", "x.knot", "--json")
-    report = json.loads(knotwork(example, *line, cwd=index, settings=INI_SETTINGS).stdout)
+    (done,) = knotwork(example, line, cwd=index, settings=INI_SETTINGS)
+    report = json.loads(done.stdout)
     assert (report["unchanged"], report["added"]) == (3, 0)
 
 
@@ -142,22 +165,22 @@ def test_nothing_but_the_plugins_in_use_is_imported(example, index):
         "import sys\n"
         "from knotwork import _registry\n"
         "from knotwork._cli.main import run\n"
-        "run(sys.argv[1:])\n"
+        "for line in sys.argv[1:]:\n"
+        "    run(line.split('|'))\n"
         "scans = _registry.installed_plugins.cache_info().misses\n"
         "print(scans, 'knotwork_ini' in sys.modules, file=sys.stderr)\n"
     )
     store = ("--store", "x.knot")
-    for arguments, scans, imported in (
-        (("--help",), 1, False),
-        (("documents", *store), 0, False),
-        (("search", "size", "--retriever", "bm25", *store), 0, False),
-        (("search", "size", "--retriever", "bm25 + graph > prune", *store), 0, False),
-        (("search", "size", "--retriever", "auto", *store), 0, False),
-        (("search", "size", "--retriever", "options", *store), 1, True),
-        (("retrievers",), 1, True),
+    unused = ("bm25", "bm25 + graph > prune", "auto")
+    searches = [("search", "size", "--retriever", name, *store) for name in (*unused, "options")]
+    for lines, scans, imported in (
+        ([("--help",)], 1, False),
+        ([("documents", *store), *searches[:-1]], 0, False),
+        (searches[-1:], 1, True),
+        ([("retrievers",)], 1, True),
     ):
-        done = run(example, "-c", program, *arguments, cwd=index)
-        assert done.stderr.split()[-2:] == [str(scans), str(imported)], (arguments, done.stderr)
+        done = run(example, "-c", program, *map("|".join, lines), cwd=index)
+        assert done.stderr.split()[-2:] == [str(scans), str(imported)], (lines, done.stderr)
 
 
 BAD = '''
@@ -202,7 +225,7 @@ def faulty(tmp_path):
 
 
 def test_plugins_that_cannot_be_used_are_reported(faulty, tmp_path):
-    checked = knotwork(faulty, "doctor", "--json", cwd=tmp_path)
+    checked, shown = knotwork(faulty, ("doctor", "--json"), ("retrievers",), cwd=tmp_path)
     assert checked.returncode == 1
     checks = [check for check in json.loads(checked.stdout)["checks"] if check["name"] == "Plugins"]
     listed = [check["detail"] for check in checks if check["ok"]]
@@ -220,7 +243,6 @@ def test_plugins_that_cannot_be_used_are_reported(faulty, tmp_path):
         "bad-parts 1.0 has entry points in the unknown group `knotwork.retriever`",
     ):
         assert part in details
-    shown = knotwork(faulty, "retrievers", cwd=tmp_path)
     assert "retriever `bm25` of bad-parts 1.0" in shown.stderr
     assert "passages with the question's words" in shown.stdout
 
@@ -230,13 +252,15 @@ def test_plugins_that_cannot_be_used_do_not_stop_others(faulty, tmp_path):
     (tmp_path / "files" / "a.md").write_text("# Lake\n\nThe salt layer is deep.")
     (tmp_path / "files" / "b.new").write_text("The ferry leaves at noon.")
     line = ("--store", "x.knot", "--json")
-    done = knotwork(faulty, "index", "files", *line, cwd=tmp_path)
+    names = {"bm25": 0, "partial": 2, "bm25 > same": 2, "nothing": 2}
+    searches = [("search", "salt", *line, "--retriever", name) for name in names]
+    # What a worker says goes past the streams of the command.
+    index = ("-m", "knotwork", "index", "files", *line, "--set", "embedding.model=none")
+    done, found = run(faulty, *index, cwd=tmp_path), knotwork(faulty, *searches, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["added"] == 2
     assert "loader `markdown-2` of bad-parts 1.0 cannot be used" in done.stderr
-    for name, code in (("bm25", 0), ("partial", 2), ("bm25 > same", 2), ("nothing", 2)):
-        found = knotwork(faulty, "search", "salt", *line, "--retriever", name, cwd=tmp_path)
-        assert found.returncode == code, (name, found.stderr)
+    assert [one.returncode for one in found] == list(names.values()), found
 
 
 def test_an_error_of_a_plugin_is_reported_as_one_of_that_plugin(tmp_path):
@@ -251,8 +275,9 @@ class Retriever:
     install(site, "lost-parts", {"knotwork.retrievers": {"lost": "lost:Retriever"}},
             modules={"lost.py": raising})  # fmt: skip
     (tmp_path / "a.md").write_text("# Lake\n\nThe salt layer is deep.")
-    assert knotwork(site, "index", "a.md", cwd=tmp_path).returncode == 0
-    found = knotwork(site, "search", "salt", "--retriever", "lost", "--json", cwd=tmp_path)
+    search = ("search", "salt", "--retriever", "lost", "--json")
+    indexed, found = knotwork(site, ("index", "a.md"), search, cwd=tmp_path)
+    assert indexed.returncode == 0
     assert found.returncode == 1
     error = json.loads(found.stdout)["error"]
     assert error["code"] == "plugin_error"
@@ -281,11 +306,14 @@ class Loader:
     )
     for name in ("a.wrong", "b.odd", "c.md"):
         (tmp_path / name).write_text("The lake is deep.")
-    done = knotwork(site, "index", "a.wrong", "b.odd", "c.md", "--json", cwd=tmp_path)
+    lines = (
+        ("index", "a.wrong", "b.odd", "c.md", "--json"),
+        ("documents", "--json"),
+        ("search", "salt", "--where", "year = 1999", "--json"),
+    )
+    done, listed, shown = knotwork(site, *lines, cwd=tmp_path)
     assert json.loads(done.stdout)["added"] == 2
     assert "the wrong loader failed with TypeError: it returned str, not Content" in done.stderr
-    listed = knotwork(site, "documents", "--json", cwd=tmp_path, settings=())
-    shown = knotwork(site, "search", "salt", "--where", "year = 1999", "--json", cwd=tmp_path)
     listed = [document["uri"] for document in json.loads(listed.stdout)["documents"]]
     assert listed == ["b.odd", "c.md"]
     assert [hit["document"] for hit in json.loads(shown.stdout)["hits"]] == ["b.odd"]

@@ -22,11 +22,11 @@ pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[1]
 RUN = """
-import os, random, signal, sys, knotwork
+import os, signal, sys, knotwork
 from knotwork._indexing import commit
-store, folder, seed = sys.argv[1:]
+store, folder, left = sys.argv[1:]
 commit.BATCH_S = 0  # a commit for each document
-left = random.Random(seed).randint(1, 60)
+left = int(left)
 with knotwork.open(store, embedding_model="hashing:16") as kb:
     for event in kb.index.run(folder):
         left -= 1
@@ -74,13 +74,23 @@ def test_deleting_and_adding_in_random_order_leaves_a_fresh_build(documents, tmp
     assert (contents, graph) == fresh(documents, tmp_path)
 
 
-def test_killed_runs_leave_the_graph_of_an_uninterrupted_one(tmp_path):
+@pytest.mark.parametrize(
+    "kills",
+    [
+        (18, 30, 99),
+        pytest.param(
+            [random.Random(s).randint(1, 60) for s in range(40)], marks=pytest.mark.nightly
+        ),
+    ],
+    ids=["short", "long"],
+)
+def test_killed_runs_leave_the_graph_of_an_uninterrupted_one(tmp_path, kills):
     with open_sample() as folder:
         command = [sys.executable, "-c", RUN, str(tmp_path / "killed.knot"), str(folder)]
         killed = 0
-        for seed in range(40):
+        for events in kills:
             done = subprocess.run(
-                [*command, str(seed)], cwd=ROOT, env=os.environ, capture_output=True, check=False
+                [*command, str(events)], cwd=ROOT, env=os.environ, capture_output=True, check=False
             )
             if done.returncode == 0:
                 break

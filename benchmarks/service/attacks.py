@@ -41,9 +41,11 @@ from knotwork.demo import open_sample
 
 HALF_A_HEADER = b"POST /api/v1/workspaces/served/search HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Half: "
 HEAVY = (
-    "UNWIND range(1, 100000) AS a UNWIND range(1, 100000) AS b "
+    "UNWIND range(1, {rows}) AS a UNWIND range(1, 1000) AS b "
     "WITH a * b AS c WHERE c % 7 = 9 RETURN count(c)"
 )
+ENDLESS = 10_000_000
+"""Rows of a thousand each, for a statement that only its time limit ends."""
 QUESTION = "Who approves trips abroad?"
 TIMEOUT_S = 60.0
 
@@ -155,13 +157,14 @@ def hold_half_requests(target: Target, count: int, stopped: Event) -> int:
     return opened
 
 
-def send_statements(target: Target, stopped: Event) -> Counter[int]:
+def send_statements(target: Target, rows: int, stopped: Event) -> Counter[int]:
     """Send heavy statements one after the other, and return how often each status came."""
     found: Counter[int] = Counter()
+    body = {"statement": HEAVY.format(rows=rows)}
     with target.client("reader") as client:
         while not stopped.is_set():
             try:
-                sent = client.post("/api/v1/workspaces/served/cypher", json={"statement": HEAVY})
+                sent = client.post("/api/v1/workspaces/served/cypher", json=body)
                 found[sent.status_code] += 1
             except httpx.HTTPError:
                 found[0] += 1
@@ -238,10 +241,10 @@ def run_together(
     works: list[tuple[Callable[..., object], tuple[object, ...]]], seconds: float
 ) -> list[object]:
     """Run functions in processes of their own for a time, and return their results in order."""
-    spawn = get_context("spawn")
-    stopped, results = spawn.Event(), spawn.Queue()
+    context = get_context("spawn")
+    stopped, results = context.Event(), context.Queue()
     processes = [
-        spawn.Process(target=_run, args=(position, function, (*arguments, stopped), results))
+        context.Process(target=_run, args=(position, function, (*arguments, stopped), results))
         for position, (function, arguments) in enumerate(works)
     ]
     for process in processes:
@@ -274,10 +277,10 @@ def describe(seconds: list[float]) -> dict[str, float]:
     }
 
 
-def send_statements_together(target: Target, count: int, stopped: Event) -> Counter[int]:
+def send_statements_together(target: Target, count: int, rows: int, stopped: Event) -> Counter[int]:
     """Send heavy statements from several threads, and return how often each status came."""
     with ThreadPoolExecutor(max(1, count)) as pool:
-        sent = [pool.submit(send_statements, target, stopped) for _ in range(count)]
+        sent = [pool.submit(send_statements, target, rows, stopped) for _ in range(count)]
         return sum((done.result() for done in sent), Counter())
 
 
@@ -299,6 +302,7 @@ def attack(
     uploads: int,
     upload_mb: float,
     seconds: float,
+    rows: int = ENDLESS,
 ) -> dict[str, object]:
     """Run all attacks and all honest users together, and return the figures."""
     target = server.target
@@ -307,7 +311,7 @@ def attack(
             (check_health, (target,)),
             (ask_questions, (target,)),
             (hold_half_requests, (target, half_requests)),
-            (send_statements_together, (target, statements)),
+            (send_statements_together, (target, statements, rows)),
             (hold_uploads, (target, uploads, int(upload_mb * 1e6))),
         ],
         seconds,

@@ -8,10 +8,12 @@ import itertools
 import json
 import socket
 import subprocess
+import threading
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -90,15 +92,57 @@ class ArcadeServer:
         return f"bolt://root@127.0.0.1:{self.bolt_port}/{name}"
 
 
-def with_password(url: str) -> str:
-    """Return the URL of a database with its password."""
-    return url.replace("root@", f"root:{PASSWORD}@")
-
-
 def _free_port() -> int:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         return taken.getsockname()[1]
+
+
+@dataclass
+class Line:
+    """A way to a Bolt server that can be cut, and mended."""
+
+    server: ArcadeServer
+    port: int = field(default_factory=_free_port)
+    ends: list[socket.socket] = field(default_factory=list)
+
+    def start(self) -> None:
+        """Let connections through."""
+        waiting = socket.create_server(("127.0.0.1", self.port))
+        self.ends = [waiting]
+        threading.Thread(target=self._accept, args=(waiting, self.ends), daemon=True).start()
+
+    def kill(self) -> None:
+        """Cut all connections, and take no new ones."""
+        for end in self.ends:
+            with suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+            end.close()
+
+    def new_database(self) -> str:
+        """Create an empty database, and return its URL on this line, without the password."""
+        return self.server.new_database().replace(f":{self.server.bolt_port}/", f":{self.port}/")
+
+    def _accept(self, waiting: socket.socket, ends: list[socket.socket]) -> None:
+        with suppress(OSError):
+            while True:
+                one, _ = waiting.accept()
+                other = socket.create_connection(("127.0.0.1", self.server.bolt_port))
+                ends += [one, other]
+                for pair in ((one, other), (other, one)):
+                    threading.Thread(target=self._pass_on, args=pair, daemon=True).start()
+
+    @staticmethod
+    def _pass_on(one: socket.socket, other: socket.socket) -> None:
+        with suppress(OSError):
+            while data := one.recv(65_536):
+                other.sendall(data)
+            other.shutdown(socket.SHUT_RDWR)
+
+
+def with_password(url: str) -> str:
+    """Return the URL of a database with its password."""
+    return url.replace("root@", f"root:{PASSWORD}@")
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 
 import pytest
-from tests.graph_servers.conftest import PASSWORD, ArcadeServer, with_password
+from tests.graph_servers.conftest import PASSWORD, ArcadeServer, Line, with_password
 from tests.graph_servers.gold_statements import GOLD, has_order
 
 import knotwork
@@ -271,9 +271,24 @@ def test_a_run_that_another_one_replaced_writes_nothing_more(index, database):
         assert kb.graph.verify_mirror().is_current
 
 
-def test_a_server_killed_in_the_middle_is_resumed(index, start_arcade, monkeypatch):
+@pytest.fixture
+def mortal(request: pytest.FixtureRequest) -> Iterator[ArcadeServer | Line]:
+    """Yield a server that may be killed, or the way to the one of all tests, which may be cut."""
+    if request.param == "line":
+        server: ArcadeServer | Line = Line(request.getfixturevalue("arcade"))
+        server.start()
+    else:
+        server = request.getfixturevalue("start_arcade")()
+    yield server
+    server.kill()
+
+
+@pytest.mark.parametrize(
+    "mortal", ["line", pytest.param("server", marks=pytest.mark.nightly)], indirect=True
+)
+def test_a_server_killed_in_the_middle_is_resumed(index, mortal, monkeypatch):
     monkeypatch.setattr(bolt_connection, "RETRY_S", 0.5)
-    server: ArcadeServer = start_arcade()
+    server = mortal
     database = server.new_database()
     with _open(index, database) as kb:
         steps = kb.graph.mirror.run()
@@ -289,7 +304,6 @@ def test_a_server_killed_in_the_middle_is_resumed(index, start_arcade, monkeypat
         assert not kb.graph.verify_mirror().is_current
         kb.graph.mirror()
         assert kb.graph.verify_mirror().is_current
-    server.kill()
 
 
 _KILLED = """

@@ -29,4 +29,4 @@ def _fail(data: bytes) -> None:
 def targets() -> Iterator[Target]:
     """Yield the broken target."""
     inputs = st.sampled_from([*(b"e", b"s", b"m", b"k", b"x") * 5, b"c"])
-    yield Target("broken", inputs, _fail, seconds=1.0, megabytes=100)
+    yield Target("broken", inputs, _fail, seconds=0.2, megabytes=100)

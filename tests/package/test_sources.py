@@ -1,6 +1,7 @@
 """Rules that hold for every source file, and that no linter checks."""
 
 import ast
+import gc
 import re
 from collections import defaultdict
 from functools import cache
@@ -18,10 +19,14 @@ SOURCE = ROOT / "src" / "knotwork"
 @pytest.fixture(scope="module")
 def trees():
     """Return the syntax tree of each module by its path."""
-    return {
-        file.relative_to(SOURCE).as_posix(): ast.parse(file.read_bytes())
-        for file in sorted(SOURCE.rglob("*.py"))
-    }
+    gc.disable()  # it would look through the growing trees again and again
+    try:
+        return {
+            file.relative_to(SOURCE).as_posix(): ast.parse(file.read_bytes())
+            for file in sorted(SOURCE.rglob("*.py"))
+        }
+    finally:
+        gc.enable()
 
 
 TEXTS = [
@@ -36,31 +41,28 @@ OTHER_LOGGERS = {"psycopg", "pypdfium2"}
 
 
 @cache
-def names_used(tree: ast.AST) -> set[str]:
-    """Return "module.name" of each attribute that is used and each name that is imported."""
-    used = {
-        f"{node.value.id}.{node.attr}"
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
-    }
-    imported = {
-        f"{node.module}.{alias.name}"
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom)
-        for alias in node.names
-    }
-    return used | imported
-
-
-@cache
-def calls_of(tree: ast.AST) -> dict[str, list[ast.Call]]:
-    """Return the calls of each function by its last name, as "getLogger" of logging.getLogger."""
-    calls = defaultdict(list)
+def names_and_calls(tree: ast.AST) -> tuple[set[str], dict[str, list[ast.Call]]]:
+    """Return what `names_used` and `calls_of` return, read in one walk."""
+    names, calls = set(), defaultdict(list)
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             name = getattr(node.func, "attr", getattr(node.func, "id", ""))
             calls[name].append(node)
-    return calls
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            names.add(f"{node.value.id}.{node.attr}")
+        elif isinstance(node, ast.ImportFrom):
+            names.update(f"{node.module}.{alias.name}" for alias in node.names)
+    return names, calls
+
+
+def names_used(tree: ast.AST) -> set[str]:
+    """Return "module.name" of each attribute that is used and each name that is imported."""
+    return names_and_calls(tree)[0]
+
+
+def calls_of(tree: ast.AST) -> dict[str, list[ast.Call]]:
+    """Return the calls of each function by its last name, as "getLogger" of logging.getLogger."""
+    return names_and_calls(tree)[1]
 
 
 def test_only_the_settings_read_the_environment(trees):

@@ -221,7 +221,7 @@ def test_a_killed_server_loses_nothing_and_its_job_goes_on(tmp_path, start_proce
         )
         return process, json.loads(process.stdout.readline())["address"]
 
-    count = 60
+    count = 30
     files = [
         ("files", (f"{n}.md", " ".join(TEXT.format(n=n) for _ in range(30)))) for n in range(count)
     ]

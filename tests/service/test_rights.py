@@ -76,7 +76,7 @@ class Served(NamedTuple):
     ids: dict[str, list[str]]
 
 
-@pytest.fixture(params=["file", "postgres"])
+@pytest.fixture
 def served(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Served]:
     url = request.getfixturevalue("postgres_url") if request.param == "postgres" else ""
     place = ServerConfig(tmp_path / "default.knot", make_settings(), url=url)
@@ -206,6 +206,9 @@ REFUSED = {
 """Routes that read, but are about all documents."""
 
 
+@pytest.mark.parametrize(
+    "served", ["file", pytest.param("postgres", marks=pytest.mark.nightly)], indirect=True
+)
 def test_no_route_shows_anything_of_an_excluded_document(served: Served) -> None:
     shown: dict[str, list[str]] = {}
     statuses: dict[str, set[int]] = {}
@@ -224,6 +227,7 @@ def test_no_route_shows_anything_of_an_excluded_document(served: Served) -> None
     assert free == SHOWING - {"describe_workspace"}
 
 
+@pytest.mark.parametrize("served", ["file", "postgres"], indirect=True)
 def test_no_tool_or_resource_shows_anything_of_an_excluded_document(served: Served) -> None:
     shown = [(name, text) for name, text in mcp_replies(served, served.bound) if told_in(text)]
     assert not shown

@@ -229,7 +229,9 @@ def test_sigterm_ends_the_server_in_the_middle_of_a_file_and_the_next_one_goes_o
         assert await_job(client, "one", job)["state"] == "cancelled"
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.nightly)]
+)
 def test_a_signal_ends_knotwork_index_and_the_next_run_continues(tmp_path, large, number):
     folder = tmp_path / "documents"
     folder.mkdir()

@@ -42,7 +42,18 @@ def time_to_write(process: subprocess.Popen[bytes], target: Path, size: int) -> 
 
 @pytest.mark.parametrize(
     ("source_kind", "target_kind", "kills"),
-    [("embedded", "embedded", 5), ("embedded", "postgres", 3), ("postgres", "embedded", 3)],
+    [
+        ("embedded", "embedded", 2),
+        ("embedded", "postgres", 2),
+        *(
+            pytest.param(*kinds, marks=pytest.mark.nightly)
+            for kinds in (
+                ("embedded", "embedded", 5),
+                ("embedded", "postgres", 3),
+                ("postgres", "embedded", 3),
+            )
+        ),
+    ],
 )
 def test_a_killed_copy_continues_until_it_is_equal(
     source_kind: str,

@@ -193,13 +193,16 @@ def test_the_mark_of_a_copy_is_not_hashed(full_store: Store) -> None:
 
 
 @pytest.mark.parametrize("there", ["memory", "embedded", "postgres"])
+@pytest.mark.parametrize(
+    "stops", [3, pytest.param(10, marks=pytest.mark.nightly)], ids=["short", "long"]
+)
 def test_a_stopped_copy_continues_where_it_was(
-    full_store: Store, open_store: OpenStore, there: str
+    full_store: Store, open_store: OpenStore, there: str, stops: int
 ) -> None:
     whole = open_store("memory")
     whole_copy = copy_store.run(full_store, whole)
     steps = list(whole_copy)
-    for stop in range(1, len(steps), 29):
+    for stop in range(1, len(steps), len(steps) // stops):
         target = open_store(there)
         running = copy_store.run(full_store, target)
         for _ in range(stop):

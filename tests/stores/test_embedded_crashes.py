@@ -23,9 +23,6 @@ from knotwork.errors import StoreError
 pytestmark = pytest.mark.slow
 
 
-_KILLS = 6
-
-
 def run_and_kill(writer: subprocess.Popen[bytes], path: Path, lines: int, bytes_more: int) -> int:
     """Kill a writer somewhere after it acknowledged ``lines`` commits; return the last of them."""
     assert writer.stdout is not None
@@ -49,13 +46,14 @@ def expected_after(documents: int) -> Store:
     return store
 
 
+@pytest.mark.parametrize("kills", [3, pytest.param(6, marks=pytest.mark.nightly)])
 def test_killed_writers_lose_nothing_they_acknowledged(
-    tmp_path: Path, start_process: Callable[..., subprocess.Popen[bytes]]
+    kills: int, tmp_path: Path, start_process: Callable[..., subprocess.Popen[bytes]]
 ) -> None:
     path = tmp_path / "index.knot"
     chance = random.Random(5)
     command = [sys.executable, str(Path(__file__).with_name("crashing_writer.py")), str(path)]
-    for _ in range(_KILLS):
+    for _ in range(kills):
         writer = start_process(command, stdout=subprocess.PIPE)
         last = run_and_kill(writer, path, chance.randint(1, 9), chance.choice([0, 1, 30_000]))
         reader = EmbeddedStore.open(path, read_only=True)

@@ -19,7 +19,6 @@ from knotwork._stores.urls import open_store
 
 pytestmark = pytest.mark.slow
 
-_KILLS = 5
 _MANY = 10_000
 
 
@@ -36,14 +35,15 @@ def expected_after(documents: int) -> Store:
     return store
 
 
+@pytest.mark.parametrize("kills", [2, pytest.param(5, marks=pytest.mark.nightly)])
 def test_killed_writers_lose_nothing_they_acknowledged_and_leave_nothing_half(
-    new_index: Callable[[], str], start_process: Callable[..., subprocess.Popen[bytes]]
+    kills: int, new_index: Callable[[], str], start_process: Callable[..., subprocess.Popen[bytes]]
 ) -> None:
     url = new_index()
     reader = PostgresStore.open(url, create=True)
     chance = random.Random(11)
     command = [sys.executable, str(Path(__file__).with_name("postgres_writer.py")), url]
-    for _ in range(_KILLS):
+    for _ in range(kills):
         writer = start_process([*command, "0", str(_MANY)], stdout=subprocess.PIPE)
         assert writer.stdout is not None
         acknowledged = [int(writer.stdout.readline()) for _ in range(chance.randint(1, 6))]

@@ -44,7 +44,7 @@ def both_stores(new_index: Callable[[], str]) -> Callable[..., object]:
     return open_both
 
 
-@settings(max_examples=25, suppress_health_check=_SHARED_FIXTURE)
+@settings(max_examples=settings().max_examples // 3, suppress_health_check=_SHARED_FIXTURE)
 @given(st.lists(operations, max_size=12), explorations, texts)
 def test_after_any_operations(
     both_stores, steps: list[Operation], options: dict[str, object], query: str
@@ -56,7 +56,7 @@ def test_after_any_operations(
         compare(memory, server, options, query)
 
 
-@settings(max_examples=15, suppress_health_check=_SHARED_FIXTURE)
+@settings(max_examples=settings().max_examples // 4, suppress_health_check=_SHARED_FIXTURE)
 @given(st.lists(operations, max_size=5), st.lists(operations, min_size=1, max_size=5), explorations)
 def test_a_rollback_leaves_what_was(
     both_stores, before: list[Operation], abandoned: list[Operation], options: dict[str, object]
@@ -65,7 +65,7 @@ def test_a_rollback_leaves_what_was(
         compare_around_a_rollback(memory, server, before, abandoned, options)
 
 
-@settings(max_examples=10, suppress_health_check=_SHARED_FIXTURE)
+@settings(max_examples=settings().max_examples // 5, suppress_health_check=_SHARED_FIXTURE)
 @given(st.permutations(URIS), st.sets(st.sampled_from(URIS)))
 def test_order_and_removal_do_not_matter(both_stores, order: list[str], gone: set[str]) -> None:
     names = {uri: [NAMES[n], NAMES[n + 1]] for n, uri in enumerate(URIS, start=1)}

@@ -19,7 +19,6 @@ from knotwork._stores.urls import open_store
 
 pytestmark = pytest.mark.slow
 
-_ROUNDS = 3
 _DOCUMENTS = 20
 
 StartProcess = Callable[..., "subprocess.Popen[bytes]"]
@@ -53,7 +52,9 @@ def cut_one_connection(url: str) -> None:
         )
 
 
-@pytest.mark.parametrize("seed", range(_ROUNDS))
+@pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(seed, marks=pytest.mark.nightly) for seed in (1, 2))]
+)
 def test_writers_that_are_killed_and_cut_off_give_the_index_of_one(
     seed: int, new_index: Callable[[], str], start_process: StartProcess
 ) -> None:
