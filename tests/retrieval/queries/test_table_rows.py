@@ -131,6 +131,49 @@ def test_other_questions_are_left_to_passages(base, question):
     assert TableRows(base.store).ask(question) is None
 
 
+CREW = """name,ship,captain
+Ann Lee,Tern,
+Bob Moe,Tern,Ann Lee
+Cid Fox,Gull,Bob Moe
+Dora Ek,Gull,Bob Moe
+"""
+CREW_ZH = "姓名,部门,主管\n王明,财务,\n李华,财务,王明\n赵云,人事,李华\n"
+
+
+@pytest.fixture(scope="module")
+def crews(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("crews")
+    (folder / "crew.csv").write_text(CREW, "utf-8")
+    (folder / "名单.csv").write_text(CREW_ZH, "utf-8")
+    path = tmp_path_factory.mktemp("index") / "index.knot"
+    with knotwork.open(path, embedding_model="none") as opened:
+        opened.index(folder)
+        yield opened
+
+
+@pytest.mark.parametrize(
+    ("question", "rows"),
+    [
+        ("Who is Bob Moe's captain?", [("Ann Lee",)]),
+        ("Who is Bob Moe’s captain?", [("Ann Lee",)]),
+        ("Who is the captain of Bob Moe?", [("Ann Lee",)]),
+        ("Who is the captain of Cid Fox?", [("Bob Moe",)]),
+        ("What is the ship of Bob Moe?", [("Tern",)]),
+        ("Who has the captain Bob Moe?", [("Cid Fox",), ("Dora Ek",)]),
+        ("Who has Bob Moe as captain?", [("Cid Fox",), ("Dora Ek",)]),
+        ("李华的主管是谁？", [("王明",)]),
+    ],
+)
+def test_what_is_asked_of_someone_is_in_their_own_row(crews, question, rows):
+    (result,) = crews.ask(question).results
+    assert list(map(tuple, result.rows)) == rows
+
+
+def test_whoever_has_nobody_above_is_not_answered_with_those_below(crews):
+    answer = crews.ask("Who is Ann Lee's captain?")
+    assert "Bob Moe" not in answer.text
+
+
 def test_the_answer_cites_the_rows(base):
     answer = base.ask("What is the total amount of orders from Berlin in 2023?")
     assert answer.text == "450 [1][2]"

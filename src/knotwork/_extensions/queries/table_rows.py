@@ -322,6 +322,11 @@ class NamedColumn(NamedTuple):
     score: float = 1.0
 
 
+_OWNS = re.compile(r"['’]s?\s+(?:\w+\s+)?$|的\s?$")
+_OWNED = re.compile(r"\bthe \| (?:of|for) (?:the )?$|\bwho \| $", re.IGNORECASE)
+"""What is around the name of a column ("|") and before the value, as in "Who manages Ann"."""
+
+
 @dataclass(frozen=True, slots=True)
 class TableReading:
     """A question read as one about a table.
@@ -563,19 +568,28 @@ class _TableReader:
     def _match_values(self) -> Iterator[ColumnValues]:
         """Yield conditions for all values; several values of one column are alternatives.
 
-        Raises QueryRefused for a value of several columns if none is named next to it.
+        "Ann's manager" and "the manager of Ann" are in the row of Ann rather than in those of the
+        people whom she manages. Raises QueryRefused for a value of several columns if none is named
+        next to it, and of no column but the one that is asked for.
         """
+        key = self._table.columns[0][0]
         by_column: dict[tuple[str, bool], dict[str, None]] = {}
         for value in self._values:
+            owned = {
+                column.name for column in self._free if self._is_owned(column.span, value.span)
+            }
+            places = [name for name in value.columns if name not in owned]
             hints = [
                 column
                 for column in self._free
-                if column.name in value.columns
-                and column.span.distance(value.span) <= _HINT_CHARACTERS
+                if column.name in places and column.span.distance(value.span) <= _HINT_CHARACTERS
             ]
-            if not hints and len(value.columns) > 1:
-                raise QueryRefused("A value occurs in several columns.")
-            name = hints[0].name if hints else next(iter(value.columns))
+            names = [column.name for column in hints] or places
+            if owned and key in names:
+                names = [key]
+            if not names or (not hints and len(names) > 1):
+                raise QueryRefused("A value occurs in several columns, or in that asked for alone.")
+            name = names[0]
             self._free = [column for column in self._free if column not in hints[:1]]
             denied = _NOT_IN.search(self._text[: value.span.start])
             if denied:
@@ -584,6 +598,14 @@ class _TableReader:
             held.update(dict.fromkeys(value.columns[name]))
         for (name, differs), values in by_column.items():
             yield ColumnValues(name, tuple(values), differs)
+
+    def _is_owned(self, column: Span, value: Span) -> bool:
+        """Return True if a question asks for a column of what a value names."""
+        if value.end <= column.start:
+            return bool(_OWNS.search(self._text[value.start : column.start]))
+        return bool(
+            _OWNED.search(f"{self._text[: column.start]}|{self._text[column.end : value.start]}")
+        )
 
     def _match_missing(self) -> Iterator[ColumnValues]:
         """Yield conditions that a column is empty, or that it is not, as in "without an owner"."""
