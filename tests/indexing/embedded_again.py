@@ -1,7 +1,9 @@
-"""Embed an index as its own process; `python -m tests.indexing.embedded_again STORE CALL WHEN`.
+"""Embed indexes in children that kill themselves, one for each STORE CALL WHEN on the command line.
 
-The process kills itself at the call of the embedder, or the transaction, of this number. WHEN says
-where: `before` or `after` a call of the embedder, or `committing`, inside a transaction.
+A child dies at the call of the embedder, or the transaction, of this number. WHEN says where:
+`before` or `after` a call of the embedder, or `committing`, inside a transaction. With `--again`
+before them, each index is embedded again until a child comes to its end. Prints how many children
+of each index died, one number a line.
 """
 
 import os
@@ -74,13 +76,38 @@ def count_transactions(store, tell):
     store.transaction = transaction
 
 
-def main(path, number, when):
+def embed_until(path, number, when):
+    """Embed an index, and kill this process at this point, if the run reaches it."""
     store = open_store(path)
-    at = {} if when == "committing" else {"at": int(number), when: die}
+    at = {} if when == "committing" else {"at": number, when: die}
     if when == "committing":
-        count_transactions(store, lambda reached: reached == int(number) and die())
+        count_transactions(store, lambda reached: reached == number and die())
     embed(store, FailingEmbedder(128, **at))
     store.close()
+
+
+def is_killed(path, number, when):
+    """Embed an index in a child, and return whether it was killed."""
+    child = os.fork()
+    if child == 0:
+        embed_until(path, number, when)
+        os._exit(0)
+    status = os.waitpid(child, 0)[1]
+    if status not in {0, signal.SIGKILL}:
+        raise SystemExit(f"a run failed with status {status}")
+    return status != 0
+
+
+def main(*arguments):
+    again = arguments[0] == "--again"
+    points = arguments[1:] if again else arguments
+    for path, number, when in zip(points[::3], points[1::3], points[2::3], strict=True):
+        kills = 0
+        while is_killed(path, int(number), when):
+            kills += 1
+            if not again:
+                break
+        sys.stdout.write(f"{kills}\n")
 
 
 if __name__ == "__main__":

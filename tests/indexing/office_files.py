@@ -258,8 +258,11 @@ def make_picture(*pages, form="PNG", **options):
 LEAST_BYTES_OF_A_FIGURE = 18_000
 
 
-def make_diagram(lines, size=(700, 240)):
-    """Return a PNG of lines that is larger than an icon."""
+def make_diagram(lines, size=(700, 600)):
+    """Return a PNG of lines that is larger than an icon.
+
+    The narrower a picture is, the longer it takes: its short side is enlarged to 736 pixels.
+    """
     data = make_picture(draw_page(lines, size=size))
     return data + b"\0" * max(0, LEAST_BYTES_OF_A_FIGURE - len(data))
 
@@ -305,7 +308,7 @@ def join(*files):
 
 def small_picture():
     """Return a PNG with one line of text."""
-    return make_picture(draw_page([(10, 10, "The pump runs.")], size=(240, 60)))
+    return make_picture(draw_page([(10, 10, "The pump runs.")], size=(240, 200)))
 
 
 NOTEBOOK_CELLS = [

@@ -39,7 +39,7 @@ def story(number: int) -> str:
     )
 
 
-TEXTS = {f"{number:02}.txt": story(number) for number in range(72)}
+TEXTS = {f"{number:02}.txt": story(number) for number in range(36)}
 
 
 def stages_of(model, *, since=0):

@@ -237,7 +237,7 @@ def test_a_scan_has_lists_tables_and_definitions():
         for column, text in enumerate(texts)
     ]
     placed += [(100, 600, "Quiet: says nothing."), (100, 640, "Loud: says everything.")]
-    document = load("a.png", make_picture(draw_page(placed)))
+    document = load("a.png", make_picture(draw_page(placed, size=(1_240, 740))))
     assert (
         tree_of(document)
         == """\

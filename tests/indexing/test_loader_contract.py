@@ -148,7 +148,7 @@ SAMPLES = {
 if can_recognise():
     SAMPLES["a.png"] = (
         PictureLoader,
-        make_picture(draw_page([(20, 20, TEXT), (20, 90, "It is long.")], size=(600, 160))),
+        make_picture(draw_page([(20, 20, TEXT), (20, 90, "It is long.")], size=(600, 480))),
         TEXT,
     )
 if speech.is_available():

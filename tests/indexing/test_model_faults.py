@@ -40,7 +40,7 @@ def make_documents(count):
     ]
 
 
-DOCUMENTS = make_documents(30)
+DOCUMENTS = make_documents(14)
 
 
 class StillClock:
@@ -213,7 +213,7 @@ def test_answers_that_are_cut_or_broken_on_the_wire_are_asked_for_again(opened, 
 
 
 def test_a_server_that_hangs_costs_its_timeout_and_no_chunk(opened, faultless):
-    hangs = dict.fromkeys((3, 9, 40), Fault.HANG)
+    hangs = dict.fromkeys((3, 9, 20), Fault.HANG)
     with ModelTestServer(faults=FaultPlan(at=hangs)) as server:
         kb = opened(client(server, timeout_s=1.0, attempts=12))
         report = kb.index_documents(DOCUMENTS)

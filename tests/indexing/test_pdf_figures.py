@@ -24,10 +24,11 @@ BELOW = [
     printed("Figure 1: The relief valve of the boiler.", 380),
     printed("The stack of the boiler is 42 metres high, and it is brick.", 340),
 ]
-PLACE = (72, 420, 350, 120)
+PLACE = (72, 400, 336, 288)
+BELOW_ALL = (72, 30, 336, 288)
 
 
-def drawing(lines=DRAWN, size=(700, 240)):
+def drawing(lines=DRAWN, size=(700, 600)):
     return draw_page(lines, size=size)
 
 
@@ -61,7 +62,7 @@ def test_a_logo_of_all_pages_is_read_once_and_icons_and_backgrounds_are_not():
     ]
     pdf = with_pictures(
         make_pdf(text),
-        (0, logo, (72, 600, 350, 120)), (1, logo, (72, 600, 350, 120)),
+        (0, logo, (72, 520, 280, 240)), (1, logo, (72, 520, 280, 240)),
         (0, icon, (500, 100, 20, 16)), (1, behind, (0, 0, 612, 792)),
     )  # fmt: skip
     document = load("a.pdf", pdf)
@@ -72,8 +73,8 @@ def test_a_logo_of_all_pages_is_read_once_and_icons_and_backgrounds_are_not():
 
 def test_strips_of_one_picture_are_read_together():
     whole = drawing()
-    strips = [whole.crop((0, top, 700, top + 60)) for top in range(0, 240, 60)]
-    placed = [(0, strip, (72, 510 - 30 * number, 350, 30)) for number, strip in enumerate(strips)]
+    strips = [whole.crop((0, top, 700, top + 150)) for top in range(0, 600, 150)]
+    placed = [(0, strip, (72, 616 - 72 * number, 336, 72)) for number, strip in enumerate(strips)]
     document = load("a.pdf", with_pictures(make_pdf([[*ABOVE, *BELOW]]), *placed))
     assert "The relief valve opens at 7.5 bar." in document.text
     assert "It is tested every 14 months." in document.text
@@ -91,10 +92,10 @@ def test_a_paragraph_that_goes_on_with_the_next_page_is_not_parted():
     assert document.page_at(document.text.index("7.5 bar")) == "1"
 
 
-def test_a_page_with_little_but_a_picture_keeps_its_place():
+def test_a_page_with_little_but_a_picture_keeps_its_place(monkeypatch):
+    monkeypatch.setattr(pdf_pictures, "_DPI", 100)  # the whole page is read
     pages = [ABOVE, [printed("7", 30)], BELOW]
-    small = drawing(size=(700, 300))
-    document = load("a.pdf", with_pictures(make_pdf(pages), (1, small, PLACE)))
+    document = load("a.pdf", with_pictures(make_pdf(pages), (1, drawing(), PLACE)))
     assert document.page_at(document.text.index("7.5 bar")) == "2"
     assert order(document, "two pumps", "7.5 bar", "Figure 1:")
 
@@ -110,9 +111,7 @@ def test_without_the_extra_pictures_are_counted_once_each(monkeypatch):
     pages = make_pdf([[*ABOVE, *BELOW], ABOVE])
     document = load(
         "a.pdf",
-        with_pictures(
-            pages, (0, drawing(), PLACE), (1, drawing(), PLACE), (1, other, (72, 90, 350, 120))
-        ),
+        with_pictures(pages, (0, drawing(), PLACE), (1, drawing(), PLACE), (1, other, BELOW_ALL)),
     )
     assert document.metadata[UNREAD_PICTURES] == "2"
 
@@ -120,9 +119,7 @@ def test_without_the_extra_pictures_are_counted_once_each(monkeypatch):
 def test_pictures_beyond_the_limit_are_counted(monkeypatch):
     monkeypatch.setattr(pdf_pictures, "MOST_PICTURES", 1)
     other = drawing([(30, 40, "Another text.")])
-    pdf = with_pictures(
-        make_pdf([[*ABOVE, *BELOW]]), (0, drawing(), PLACE), (0, other, (72, 90, 350, 120))
-    )
+    pdf = with_pictures(make_pdf([[*ABOVE, *BELOW]]), (0, drawing(), PLACE), (0, other, BELOW_ALL))
     document = load("a.pdf", pdf)
     assert document.metadata[UNREAD_PICTURES] == "1"
     assert "7.5 bar" in document.text

@@ -140,11 +140,11 @@ def recognitions(monkeypatch):
 
 
 SCAN = make_picture(
-    draw_page([(60, 90, "A scanned page about pumps.")], size=(900, 600)), form="PDF"
+    draw_page([(60, 90, "A scanned page about pumps.")], size=(900, 700)), form="PDF"
 )
 FIGURE = with_pictures(
     make_pdf([["The drawing on this page shows the cooling circuit."]]),
-    (0, draw_page(WORDS, size=(700, 240)), (72, 500, 350, 120)),
+    (0, draw_page(WORDS, size=(700, 600)), (72, 400, 336, 288)),
 )
 
 
@@ -163,7 +163,7 @@ def test_a_picture_is_recognised_once_and_described_later(
     place.mkdir()
     (place / name).write_bytes(data)
     said = "Number 7403 is painted on a pump."  # the model reads the number, and describes
-    with open_scripted(tmp_path, lambda _: said, number=False, index_workers=0) as base:
+    with open_scripted(tmp_path, lambda _: said, number=False) as base:
         assert base.index(place).failures == ()
         (text,) = texts(base).values()
     assert said in text
@@ -192,9 +192,8 @@ def sent(item):
 
 def test_pictures_without_a_description_leave_no_trace(tmp_path):
     path = tmp_path / "a.tiff"
-    blank = draw_page([], size=(700, 240))
-    pages = [blank, draw_page(WORDS[:1], size=(700, 240)), draw_page(WORDS, size=(700, 240)), blank]
-    path.write_bytes(make_picture(*pages, form="TIFF"))
+    drawn = [draw_page(words, size=(700, 600)) for words in ([], WORDS[:1], WORDS, [])]
+    path.write_bytes(make_picture(*drawn, form="TIFF"))
     found = load_undescribed(path, uri="a.tiff")
     first, second, third, _last = found.pictures
     bare = load_file(path, uri="a.tiff")
@@ -316,14 +315,14 @@ def scripted(description, *, number=True):
     return ScriptedChatModel(reply)
 
 
-def open_scripted(tmp_path, description, *, number=True, **options):
+def open_scripted(tmp_path, description, *, number=True):
     return knotwork.open(
         tmp_path / "k.knot",
         embedding_model="none",
         chat_model=scripted(description, number=number),
         llm_tier="full",
         index_pictures="model",
-        **options,
+        index_workers=0,
     )
 
 
@@ -387,7 +386,7 @@ def test_pictures_of_unsendable_files_are_described_too(tmp_path, folder, server
     class LocalExtractor(RuleExtractor):
         """An extractor of a function, which pickle cannot find."""
 
-    with open_base(tmp_path, server, extractor=LocalExtractor()) as base:
+    with open_base(tmp_path, server, extractor=LocalExtractor(), index_workers=1) as base:
         assert base.index(folder).failures == ()
         assert "described by a model" in texts(base)["docs/plant.docx"]
 

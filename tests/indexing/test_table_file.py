@@ -19,7 +19,7 @@ def opened(request, tmp_path, monkeypatch):
     folder = tmp_path / "docs"
     folder.mkdir()
     (folder / "sales.csv").write_text(SALES, "utf-8")
-    with knotwork.open(place, embedding_model="none") as base:
+    with knotwork.open(place, embedding_model="none", index_workers=0) as base:
         base.index(folder)
         yield base, folder
 
