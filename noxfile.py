@@ -1,4 +1,4 @@
-"""Every check of this project. `python3 -m nox` runs them all, `python3 -m nox -s types` one.
+"""The checks of this project. `python3 -m nox` runs all but the long tests, which `-s nightly` adds.
 
 The sessions use the environment that runs nox: install `.[local,sentence-transformers,dev]` into it
 first.
