@@ -1,7 +1,7 @@
-"""The checks of this project. `python3 -m nox` runs all but the long tests, which `-s nightly` adds.
+"""The checks of this project: `python3 -m nox` runs them, `python3 -m nox -s types` one.
 
-The sessions use the environment that runs nox: install `.[local,sentence-transformers,dev]` into it
-first.
+The long tests are in `nightly` alone. The sessions use the environment that runs nox: install
+`.[local,sentence-transformers,dev]` into it first.
 """
 
 from __future__ import annotations
