@@ -73,12 +73,13 @@ def test_headings_follow_size_and_their_level_by_number_or_rank():
 def test_a_line_that_a_bookmark_of_its_page_names_is_a_heading():
     lines = [
         *("All about the naming of things is here.", None, "2.2 Naming", None),
-        *("Naming is easy, and so is the choice of oil.", None, "Oil", None),
+        *("Naming is easy, and so is its history.", None, "2.3 The past of it", None),
+        *("In the past there was no choice of oil.", None, "Oil", None),
         "It is changed at times, and looked at every year.",
     ]
-    marks = [("Naming", 0, 1), ("Oil", 0, 2), ("All about", 0, 1)]
+    marks = [("Naming", 0, 1), ("The past of it", 0, 2), ("Oil", 0, 2), ("All about", 0, 1)]
     document = load_pdf(page_of(*lines), bookmarks=marks)
-    assert outline(document) == [(2, "2.2 Naming"), (2, "Oil")]
+    assert outline(document) == [(2, "2.2 Naming"), (2, "2.3 The past of it"), (2, "Oil")]
 
 
 def test_the_numbers_of_a_few_pages_are_left_out():

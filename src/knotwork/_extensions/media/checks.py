@@ -41,7 +41,7 @@ def _drawn_word() -> Image:
     from PIL import Image as Images
     from PIL import ImageDraw, ImageFont
 
-    picture = Images.new("RGB", (320, 96), "white")
+    picture = Images.new("RGB", (320, 240), "white")  # a lower one takes longer
     font = ImageFont.load_default(36)
     ImageDraw.Draw(picture).text((24, 24), _WORD, font=font, fill="black")
     return picture

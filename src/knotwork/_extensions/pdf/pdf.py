@@ -156,7 +156,7 @@ def _bookmarks(document: Any) -> Iterator[tuple[tuple[int, str], int]]:  # noqa:
 
 def _title_key(title: str) -> str:
     """Return a title without its number: files name chapters with and without it."""
-    return "".join(_NUMBERING.sub("", title, count=1).casefold().split())
+    return "".join(_NUMBERING.sub("", title).casefold().split())
 
 
 def _in_order(
@@ -253,7 +253,8 @@ _CHAPTER = re.compile(
 )
 _CHAPTER_LEVELS = {"编": 1, "篇": 1, "章": 1, "节": 2}
 _NUMBERING = re.compile(
-    r"(?:(?:chapter|appendix|part|section|anhang|kapitel)\s+)?(?:\d{1,3}|[A-Z])(?:\.\d{1,3})*\.?\s+",
+    r"\A(?:(?:chapter|appendix|part|section|anhang|kapitel)\s+)?"
+    r"(?:\d{1,3}|[A-Z])(?:\.\d{1,3})*\.?\s+",
     re.IGNORECASE,
 )
 
