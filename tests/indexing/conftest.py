@@ -30,11 +30,12 @@ def _recognised_once():
 
 @pytest.fixture
 def opened(tmp_path):
-    """Open knowledge bases by a name, without an embedder, and close them at the end."""
+    """Open knowledge bases that read in this process, without an embedder, and close them."""
     bases = []
 
     def open_with(model=None, *, path="index.knot", **settings):
-        kb = knotwork.open(tmp_path / path, chat_model=model, embedding_model="none", **settings)
+        wanted = {"embedding_model": "none", "index_workers": 0, **settings}
+        kb = knotwork.open(tmp_path / path, chat_model=model, **wanted)
         bases.append(kb)
         return kb
 

@@ -149,25 +149,34 @@ def run_child(action):
     return os.waitpid(child, 0)[1]
 
 
-def measure(home, report):
-    """Index without a stop, and write how many calls of functions that took, and the modules."""
+def note_modules(home, report):
+    """Index without a stop, and write the names of the modules that this needed."""
+    index(home)
+    report.write_text(json.dumps(list(sys.modules)), "utf-8")
+
+
+def note_calls(home, report):
+    """Index without a stop, and write how many calls of functions that took."""
     count = count_calls()
     index(home)
     sys.setprofile(None)
-    report.write_text(json.dumps({"count": count[0], "modules": list(sys.modules)}), "utf-8")
+    report.write_text(json.dumps(count[0]), "utf-8")
+
+
+def told_by(child, home):
+    """Return what a run in a child writes."""
+    report = home.with_name("told")
+    if run_child(lambda: child(home, report)):
+        raise SystemExit("the uninterrupted run failed")
+    return json.loads(report.read_text("utf-8"))
 
 
 def prepare(folder):
     """Make the uninterrupted index, load what it needed, and return its calls of functions."""
-    report = folder / "measured"
-    for home in ("first", "whole"):
-        if run_child(lambda home=home: measure(folder / home, report)):
-            raise SystemExit("the uninterrupted run failed")
-        known = json.loads(report.read_text("utf-8"))
-        for name in known["modules"]:  # each child would import them again
-            with contextlib.suppress(ImportError):
-                importlib.import_module(name)
-    return known["count"]
+    for name in told_by(note_modules, folder / "first"):  # each child would import them again
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name)
+    return told_by(note_calls, folder / "whole")
 
 
 def index_through_kills(folder, seed, wanted):

@@ -234,7 +234,7 @@ def test_a_recording_may_take_time_in_proportion_to_its_length():
 def test_a_web_page_beyond_a_limit_is_read_once(tmp_path):
     page = tmp_path / "docs" / "attributes.html"
     page.parent.mkdir()
-    page.write_bytes(hostile.html_attributes())
+    page.write_bytes(hostile.html_attributes(count=200_000))
     settings = IndexSettings(max_file_seconds=1, max_file_memory_mb=400)
     with knotwork.open("memory:", embedding_model="none") as kb:
         (candidate,) = select_files(kb.store, [page.parent], settings).files

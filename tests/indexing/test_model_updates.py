@@ -1,4 +1,4 @@
-"""A change among 1,000 documents that a model read costs its own chunks, and nothing else."""
+"""A change among many documents that a model read costs its own chunks, and nothing else."""
 
 import pytest
 from tests.indexing.pipeline_fakes import NameExtractor, ParagraphSplitter, text_source
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow
 
 
 NAMES = ("Ada", "Bo", "Cleo", "Dai", "Elif", "Fay", "Gus", "Hana", "Ivo", "Juno", "Kai", "Lena")
-COUNT = 600
+COUNT = 300
 
 
 def texts():
@@ -86,10 +86,10 @@ def test_among_many_documents_a_change_costs_its_own_chunks_and_a_deletion_nothi
     assert [call.source for call in calls] == ["new.txt", "new.txt"]
     assert [e.subject for e in events if e.stage is Stage.ADDED] == ["new.txt"]
 
-    fewer = {uri: text for uri, text in more.items() if uri != "0500.txt"}
+    fewer = {uri: text for uri, text in more.items() if uri != "0200.txt"}
     shrunk, events, calls = library.index("one.knot", fewer)
     assert calls == []
-    assert [e.subject for e in events if e.stage is Stage.REMOVED] == ["0500.txt"]
+    assert [e.subject for e in events if e.stage is Stage.REMOVED] == ["0200.txt"]
     fresh, events, calls = library.index("fresh.knot", fewer)
     assert calls == []  # all of it is kept
     assert sum(event.stage is Stage.ADDED for event in events) == COUNT

@@ -30,9 +30,15 @@ def _collected():
     collect_unpacked()
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def recipe():
     return Recipe(make_splitter(chunk_tokens=32), RuleExtractor())
+
+
+@pytest.fixture(scope="module")
+def whole(recipe):
+    """A document of several pieces; packing leaves it as it is."""
+    return prepared(recipe, 2_000)
 
 
 def prepared(recipe, lines):
@@ -40,8 +46,7 @@ def prepared(recipe, lines):
     return prepare(document_source(Document("a.txt", text)), recipe)
 
 
-def test_a_large_document_is_sent_in_pieces(recipe):
-    whole = prepared(recipe, 3_000)
+def test_a_large_document_is_sent_in_pieces(whole):
     assert len(whole.chunks) > PIECE_CHUNKS
     parcel = pack(whole)
     assert isinstance(parcel, Parcel)
@@ -62,8 +67,8 @@ def test_a_small_document_and_a_failure_are_sent_as_they_are(recipe):
     assert unpack(pack(failed)) is failed
 
 
-def test_a_cancellation_leaves_the_other_pieces_closed(recipe):
-    parcel = pack(prepared(recipe, 3_000))
+def test_a_cancellation_leaves_the_other_pieces_closed(whole):
+    parcel = pack(whole)
     cancellation = Cancellation()
     cancellation.cancel()
     with cancellation.scope(), pytest.raises(Cancelled):
@@ -71,8 +76,8 @@ def test_a_cancellation_leaves_the_other_pieces_closed(recipe):
     assert gc.isenabled()
 
 
-def test_no_search_for_garbage_looks_at_a_large_document_in_progress(recipe):
-    parcel = pack(prepared(recipe, 3_000))
+def test_no_search_for_garbage_looks_at_a_large_document_in_progress(whole):
+    parcel = pack(whole)
     searches = []
 
     def note(phase, _info):

@@ -61,7 +61,9 @@ TEXTS = {
 
 @pytest.fixture
 def kb(tmp_path):
-    with knotwork.open(tmp_path / "index.knot", embedder=HashingEmbedder(16)) as opened:
+    with knotwork.open(
+        tmp_path / "index.knot", embedder=HashingEmbedder(16), index_workers=1
+    ) as opened:
         yield opened
 
 

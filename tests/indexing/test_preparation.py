@@ -84,7 +84,7 @@ def told(made):
 
 def test_other_processes_make_the_same_of_documents_in_the_same_order(preparer):
     wait_until_up(preparer)
-    orders = [order(n, paragraphs=n % 40 + 1, wants_model=n % 2 == 0) for n in range(120)]
+    orders = [order(n, paragraphs=n % 20 + 1, wants_model=n % 2 == 0) for n in range(60)]
     revision = orders[5].read().revision
     orders[5] = order(5, paragraphs=6, known_revision=revision)
     found = take_all(preparer, orders)

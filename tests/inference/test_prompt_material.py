@@ -137,8 +137,9 @@ def test_text_without_brackets_is_untouched(text):
         "]~b",
     ],
 )
-def test_a_hostile_text_takes_linear_time(piece):
-    for text in (piece * 40_000, piece + " " * 200_000 + "a" * 100_000, piece + "/" * 100_000):
+@pytest.mark.parametrize("size", [20_000, pytest.param(100_000, marks=pytest.mark.nightly)])
+def test_a_hostile_text_takes_linear_time(piece, size):
+    for text in (piece * (size // 2), piece + " " * 2 * size + "a" * size, piece + "/" * size):
         assert len(escape_passage(disarm(text))) == len(text)
         assert len(restore(f"‹{text}")) == len(text) + 1
 

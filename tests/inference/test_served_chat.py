@@ -13,7 +13,7 @@ from knotwork.testing.model_server import Fault, FaultPlan, ModelTestServer
 pytestmark = pytest.mark.slow
 
 
-TEXTS = [f"Bridge {n} of the town was opened by mayor {n} in {1700 + n}." for n in range(60)]
+TEXTS = [f"Bridge {n} of the town was opened by mayor {n} in {1700 + n}." for n in range(40)]
 
 
 def open_model(server, *, attempts=1, **options):

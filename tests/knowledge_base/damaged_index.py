@@ -35,7 +35,7 @@ def write_documents(folder: Path, *, count: int = 14) -> None:
             + "\n\n".join(
                 f"## Crane {number}-{part}\n\nThe Harbour Office repairs crane {number}-{part} in "
                 f"Port {part}. {other} met {person} near dock {part * number} on day {part}."
-                for part in range(8)
+                for part in range(5)
             ),
             "utf-8",
         )

@@ -46,7 +46,7 @@ def make_word(*, url):
 
 def led(folder, uri):
     """Index a folder, and return the words of each link, its document and the section there."""
-    with knotwork.open("memory:", embedding_model="none") as kb:
+    with knotwork.open("memory:", embedding_model="none", index_workers=0) as kb:
         kb.index(folder)
         links = kb.graph.links(f"docs/{uri}", direction="out")
     return [(link.words, link.document, link.section) for link in links]
@@ -102,7 +102,7 @@ def test_links_of_pdf_files_lead_to_files_and_pages(tmp_path):
     folder.mkdir()
     (folder / "plan.pdf").write_text(PDF)
     (folder / "setup.md").write_text("# Setup\n\nAll.\n\n## Power\n\nUse 12 volts.")
-    with knotwork.open("memory:", embedding_model="none") as kb:
+    with knotwork.open("memory:", embedding_model="none", index_workers=0) as kb:
         kb.index(folder)
         links = kb.graph.links("docs/plan.pdf", direction="out")
     assert [(link.words, link.document, link.part) for link in links] == [

@@ -41,7 +41,8 @@ def dead_links(pages):
 
 @pytest.fixture(scope="module")
 def sample(tmp_path_factory):
-    with knotwork.open(tmp_path_factory.mktemp("wiki") / "i.knot", embedding_model="none") as kb:
+    path = tmp_path_factory.mktemp("wiki") / "i.knot"
+    with knotwork.open(path, embedding_model="none", index_workers=0) as kb:
         kb.index(str(files("knotwork.demo") / "sample"))
         yield kb
 

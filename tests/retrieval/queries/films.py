@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from knotwork._stores.urls import open_store
 from knotwork.records import PropertyNode, Relationship
 
@@ -20,7 +22,9 @@ DIRECTED = [("f1", "p1"), ("f2", "p2"), ("f3", "p2")]
 ACTED = [("p3", "f1"), ("p3", "f2"), ("p4", "f2"), ("p4", "f3")]
 
 
+@cache
 def film_store():
+    """Return a graph of films, which is only read."""
     store = open_store("memory:", create=True)
     nodes = [
         PropertyNode(key, ("Person",), {"name": name, "born": born})

@@ -112,7 +112,7 @@ def test_a_store_without_cypher_is_refused():
 
 @given(st.text(max_size=60))
 def test_any_text_is_refused_or_makes_plans_that_run(text):
-    store = SHARED
+    store = film_store()
     target = CypherGraph(store, graph="films")
     asked = LinkedQuestion(text, target.schema(), find_mentions(text, target.values()))
     try:
@@ -121,9 +121,6 @@ def test_any_text_is_refused_or_makes_plans_that_run(text):
         return
     for plan in plans:
         target.run(target.write(plan))
-
-
-SHARED = film_store()
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=("Cs", "Cc")), min_size=1, max_size=20))

@@ -52,7 +52,7 @@ def base(tmp_path_factory):
     for name, text in files.items():
         (folder / name).write_text(text, "utf-8")
     path = tmp_path_factory.mktemp("index") / "index.knot"
-    with knotwork.open(path, embedding_model="none") as opened:
+    with knotwork.open(path, embedding_model="none", index_workers=0) as opened:
         opened.index(folder)
         yield opened
 

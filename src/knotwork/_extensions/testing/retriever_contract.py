@@ -96,23 +96,23 @@ def _public_documents() -> list[Document]:
     return [*documents, Document("museum.md", _GUIDE, "Museum", blocks=rooms)]
 
 
-def _open_base() -> KnowledgeBase:
-    """Return an index of the public documents, split into small chunks with parents."""
+@cache
+def _open_base(*, with_hidden: bool) -> KnowledgeBase:
+    """Return an index of small chunks with parents; that of all documents has communities."""
     index = IndexSettings(splitter="parent-child", chunk_tokens=30, parent_tokens=120)
     base = KnowledgeBase(
         open_store("memory:", create=True), Settings(index=index), embedder=HashingEmbedder()
     )
     base.index_documents(_public_documents())
+    if with_hidden:
+        base.index_documents([_HIDDEN])
+        bring_up_to_date(base.store)
     return base
 
 
-@cache
 def sample_store() -> Store:
     """Return an index of all documents, with communities; retrievers only read it."""
-    base = _open_base()
-    base.index_documents([_HIDDEN])
-    bring_up_to_date(base.store)
-    return base.store
+    return _open_base(with_hidden=True).store
 
 
 class BuildsRetriever(Protocol):
@@ -209,14 +209,16 @@ class RetrieverContract:
             check_nothing_hidden(evidence)
 
     def test_the_retriever_follows_the_index(self, build: BuildsRetriever, question: str) -> None:
-        base = _open_base()
+        base = _open_base(with_hidden=False)
         query = Query(question, k=100)
         retriever = build(store=base.store, embedder=HashingEmbedder())
         retriever.retrieve(query)
-        base.index_documents([_HIDDEN])
-        rebuilt = build(store=base.store, embedder=HashingEmbedder())
-        assert retriever.retrieve(query) == rebuilt.retrieve(query)
-        base.delete(_HIDDEN_URI)
+        try:
+            base.index_documents([_HIDDEN])
+            rebuilt = build(store=base.store, embedder=HashingEmbedder())
+            assert retriever.retrieve(query) == rebuilt.retrieve(query)
+        finally:
+            base.delete(_HIDDEN_URI)
         evidence = retriever.retrieve(query)
         check_evidence(evidence, query, base.store)
         check_nothing_hidden(evidence)
