@@ -153,7 +153,7 @@ def load_bert(packed):
 def test_vectors_are_close_to_the_reference(e5_small, reference):
     texts, rows = reference
     cosines = (e5_small.embed(texts) * rows).sum(axis=1)
-    assert len(cosines) in (30, 300)
+    assert len(cosines) == len(texts) >= 30
     assert float(cosines.min()) >= 0.995
 
 

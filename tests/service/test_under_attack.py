@@ -23,12 +23,18 @@ def many_files():
 
 
 @pytest.mark.parametrize(
-    ("files", "half_requests", "scale"),
+    ("files", "half_requests", "least", "scale"),
     [
-        (256, 400, {"statements": 3, "rows": 200, "uploads": 2, "upload_mb": 5, "seconds": 4}),
+        (
+            256,
+            400,
+            (1, 1),
+            {"statements": 3, "rows": 200, "uploads": 2, "upload_mb": 5, "seconds": 4},
+        ),
         pytest.param(
             1_024,
             1_300,
+            (4, 2),
             {"statements": 8, "uploads": 5, "upload_mb": 30, "seconds": 8},
             marks=pytest.mark.nightly,
         ),
@@ -36,18 +42,19 @@ def many_files():
     ids=["short", "long"],
 )
 def test_half_requests_statements_and_uploads_keep_nobody_out(
-    many_files, files, half_requests, scale
+    many_files, files, half_requests, least, scale
 ):
+    """At least so many checks and questions are answered meanwhile, on a busy machine too."""
     with attacked_server(files=files) as server:
         (calm,) = run_together([(check_health, (server.target,))], 1)
         found = attack(server, half_requests=half_requests, **scale)
         (after,) = run_together([(check_health, (server.target,))], 1)
-    assert found["health"]["requests"] >= scale["seconds"] / 4  # on a busy machine, too
+    assert found["health"]["requests"] >= least[0]
     assert found["health"]["failed"] == found["questions"]["failed"] == 0, found
     # The machine that runs the tests may be busy with others: the longest check is for
     # `benchmarks/service/attacks.py`.
     assert found["health"]["median_s"] < max(1.0, 20 * median(calm)), found
-    assert found["questions"]["requests"] >= 1, found
+    assert found["questions"]["requests"] >= least[1], found
     assert "401" in found["upload_without_key"]
     assert found["half_requests_opened"] >= half_requests
     assert found["memory_mb"] < 1_500, found
