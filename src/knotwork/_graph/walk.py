@@ -37,8 +37,9 @@ class AdjacentEdge(NamedTuple, Generic[Key]):
         return -self.negative_weight
 
     @property
-    def is_co_occurrence(self) -> bool:
-        return self.type == EdgeType.CO_OCCURS
+    def rank(self) -> tuple[bool, float]:
+        """The place by strength: stated edges, then co-occurrences, each by weight descending."""
+        return self.type == EdgeType.CO_OCCURS, self.negative_weight
 
 
 class WalkResult(NamedTuple, Generic[Key]):
@@ -51,10 +52,9 @@ class WalkResult(NamedTuple, Generic[Key]):
 def strongest_edges(edges: Iterable[AdjacentEdge[Key]], fan: int | None) -> list[AdjacentEdge[Key]]:
     """Return the distinct edges to the ``fan`` strongest neighbours, strongest first.
 
-    What is stated is stronger than co-occurrences, however often these occur. All edges to such a
-    neighbour are included, however weak.
+    All edges to such a neighbour are included, however weak.
     """
-    ordered = sorted(sorted(set(edges)), key=lambda edge: edge.is_co_occurrence)
+    ordered = sorted(sorted(set(edges)), key=lambda edge: edge.rank)
     if fan is None:
         return ordered
     chosen: set[Key] = set()

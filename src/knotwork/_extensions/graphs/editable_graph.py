@@ -277,7 +277,7 @@ class Graph:
         Among equals the first added comes first. Raises UnknownName for an unknown entity.
         """
         adjacent = list(self._adjacent(self._find(entity).id, direction))
-        adjacent.sort(key=lambda edge: (edge.is_co_occurrence, edge.negative_weight))
+        adjacent.sort(key=lambda edge: edge.rank)
         return [self._nodes[key] for key in dict.fromkeys(edge.other for edge in adjacent)]
 
     def explore(
