@@ -83,9 +83,14 @@ export function go(address: string, { replace = false } = {}): void {
   if (isOther || before.page !== place.value.page) window.scrollTo(0, 0);
 }
 
-/** Change a part of what the address asks for; null takes a name out of it. */
-export function setQuery(change: Query, { replace = false } = {}): void {
+/** Change a part of what the address asks for; null takes a name out of it. What comes late, from a
+ * timer or a reply, names the page it is `on`: once another page is shown, it changes nothing. */
+export function setQuery(
+  change: Query,
+  { replace = false, on }: { replace?: boolean; on?: Name } = {},
+): void {
   const { query } = place.value;
+  if (on && on !== page.value) return;
   go(addressOf(workspace.value, page.value, { ...Object.fromEntries(query), ...change }), {
     replace,
   });

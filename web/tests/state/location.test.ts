@@ -43,4 +43,13 @@ describe("the state", () => {
     expect(place.value.query.get("q")).toBe("why");
     expect(place.value.query.has("cite")).toBe(false);
   });
+
+  it("stays as it is when a page that was left says something late", () => {
+    go("/ui/w/ask?q=why");
+    setQuery({ at: "0,0,150" }, { replace: true, on: "graph" });
+    expect(location.pathname + location.search).toBe("/ui/w/ask?q=why");
+    go("/ui/w/graph");
+    setQuery({ at: "0,0,150" }, { replace: true, on: "graph" });
+    expect(place.value.query.get("at")).toBe("0,0,150");
+  });
 });

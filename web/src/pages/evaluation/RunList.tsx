@@ -124,5 +124,5 @@ async function remove({ id: evaluation }: Run): Promise<void> {
   await call("delete", "/evaluations/{evaluation}", { evaluation });
   noteChange();
   announce(t("The run was removed."));
-  setQuery({ run: null, a: null, b: null, q: null }, { replace: true });
+  setQuery({ run: null, a: null, b: null, q: null }, { replace: true, on: "evaluation" });
 }

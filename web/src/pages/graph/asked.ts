@@ -1,9 +1,12 @@
 /** What the address says of the graph: what is shown, what stands out, what is left out. */
 
 import { computed } from "@preact/signals";
-import { setQuery as ask, place, type Query } from "../../state/location";
+import { place, type Query, setQuery } from "../../state/location";
 
-export { ask };
+/** Change what the address says of the graph, unless another page is shown by now. */
+export function ask(change: Query, { replace = false } = {}): void {
+  setQuery(change, { replace, on: "graph" });
+}
 
 export const VIEWS = ["map", "communities", "table"] as const;
 

@@ -247,7 +247,8 @@ function Find({ name }: { name: string }) {
   const sought = usePaused(typed, PAUSE_MS);
   useEffect(() => setTyped(name), [name]);
   useEffect(() => {
-    if (sought === typed && sought !== name) setQuery({ name: sought }, { replace: true });
+    if (sought === typed && sought !== name)
+      setQuery({ name: sought }, { replace: true, on: "library" });
   }, [sought]);
   return (
     <search class="grow">
