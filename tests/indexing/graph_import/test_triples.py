@@ -36,6 +36,15 @@ def test_each_triple_is_a_line_an_edge_and_two_mentions(opened, tmp_path):
     }
 
 
+@pytest.mark.parametrize(("header", "relation"), [("type", "directed"), ("relation", "Undirected")])
+def test_a_relation_may_be_called_as_a_direction(opened, tmp_path, header, relation):
+    kb = opened()
+    kb.graph.import_files(
+        write(tmp_path, f"source\t{header}\ttarget\nWilliam Dieterle\t{relation}\tKismet\n")
+    )
+    assert edges_of(kb) == {("William Dieterle", relation.lower(), "Kismet")}
+
+
 def test_all_spans_point_at_what_they_say(opened, tmp_path):
     kb = opened()
     kb.graph.import_files(write(tmp_path, FILMS))

@@ -519,7 +519,7 @@ def _between(stem: str, source: str, target: str) -> str:
 
 
 _SAMPLE_ROWS = 400
-_DIRECTIONS = frozenset({"Directed", "Undirected", "directed", "undirected"})
+_DIRECTIONS = frozenset({"Directed", "Undirected"})
 _FEWEST_ROWS = 8
 _PROGRESS_ROWS = 2_000
 _TUGRAPH = "LABEL="
@@ -602,19 +602,18 @@ def find_layout(path: Path, dialect: TextDialect, options: ImportOptions) -> Tab
 def _check_types(layout: TableLayout, rows: Sequence[Sequence[str]]) -> TableLayout:
     """Return a layout without the columns of Gephi that only look like types.
 
-    A label that differs from node to node is a name, and "Undirected" is not a relation.
+    A label that differs from node to node is a name; "Undirected" under "Type" is no relation.
     """
     is_nodes = layout.kind is TableKind.NODES
     place = layout.places.get("label" if is_nodes else "relation", -1)
     values = [_field(row, place) for row in rows[1:]]
     distinct = set(values) - {""}
+    named = _field(rows[0], place).lower()
     places = {role: place for role, place in layout.places.items() if role != "label"}
-    if is_nodes and place >= 0:
-        named = rows[0][place].lower()
-        if named == "label" and len(distinct) > max(2, len(values) // 2):
-            column = TableColumn(place, named)
-            return replace(layout, places=places, properties=(*layout.properties, column))
-    if not is_nodes and distinct and distinct <= _DIRECTIONS:
+    if is_nodes and named == "label" and len(distinct) > max(2, len(values) // 2):
+        column = TableColumn(place, named)
+        return replace(layout, places=places, properties=(*layout.properties, column))
+    if not is_nodes and named == "type" and distinct and distinct <= _DIRECTIONS:
         places.pop("relation")
         return replace(layout, kind=TableKind.EDGES, places=places)
     return layout
