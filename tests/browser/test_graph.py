@@ -156,20 +156,25 @@ def test_two_selected_entities_show_their_path(visit):
     page.get_by_text(re.compile(r"^\d+ paths? found$")).first.wait_for()
 
 
+def count_shown(page):
+    """Return how many entities the map says it shows."""
+    label = page.locator(".map-canvas").get_attribute("aria-label")
+    return int(re.search(r"\d+", label).group())
+
+
 def test_the_local_view_shows_what_is_around_one(visit):
     page = open_map(visit)
     find(page, "Oriane Keld")
-    page.get_by_label("Local view").first.select_option("1")
     page.get_by_role("application", name=re.compile("^Map of")).wait_for()
-    counts = []
-    for depth in ("1", "2"):
+    counts = [count_shown(page)]
+    # The map shows what it had until the new entities are there.
+    for depth, becomes in (("1", "<"), ("2", ">")):
         page.get_by_label("Local view").first.select_option(depth)
         page.wait_for_url(re.compile(f"depth={depth}"))
-        page.wait_for_load_state("networkidle")
-        page.wait_for_timeout(200)
-        label = page.locator(".map-canvas").get_attribute("aria-label")
-        counts.append(int(re.search(r"\d+", label).group()))
-    assert 1 < counts[0] < counts[1]
+        label = "document.querySelector('.map-canvas')?.ariaLabel"
+        page.wait_for_function(f"() => {label}?.match(/\\d+/)[0] {becomes} {counts[-1]}")
+        counts.append(count_shown(page))
+    assert 1 < counts[1] < counts[2]
     page.get_by_label("Hide hubs").check()
     page.wait_for_url(re.compile("hubs=0"))
 
