@@ -83,8 +83,8 @@ export function go(address: string, { replace = false } = {}): void {
   if (isOther || before.page !== place.value.page) window.scrollTo(0, 0);
 }
 
-/** Change a part of what the address asks for; null takes a name out of it. What comes late, from a
- * timer or a reply, names the page it is `on`: once another page is shown, it changes nothing. */
+/** Change a part of what the address asks for; null takes a name out of it. With `on`, it changes
+ * nothing while another page is shown: a timer or a reply may come after its page was left. */
 export function setQuery(
   change: Query,
   { replace = false, on }: { replace?: boolean; on?: Name } = {},

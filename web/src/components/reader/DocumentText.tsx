@@ -2,7 +2,7 @@ import { createContext } from "preact";
 import { memo } from "preact/compat";
 import { useContext, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { clock, t } from "../../i18n";
-import { isPlain, linkTo, page, setQuery } from "../../state/location";
+import { isPlain, linkTo, setQuery } from "../../state/location";
 import { countBefore, cutAtSpans, type Span } from "../offsets";
 import { TextCode, TextTable } from "../prose";
 import { placeInRuns, type Row, type Run, type Shown } from "./blocks";
@@ -340,8 +340,8 @@ function Runs({ runs }: { runs: readonly Run[] }) {
 
 /** Mark the words of a link that is followed, so that going back leads to them. */
 function remember(words: Span | undefined, event: MouseEvent): void {
-  if (words && isPlain(event) && page.value === "documents")
-    setQuery({ start: words[0], end: words[1] }, { replace: true });
+  if (words && isPlain(event))
+    setQuery({ start: words[0], end: words[1] }, { replace: true, on: "documents" });
 }
 
 interface PieceTextProps {

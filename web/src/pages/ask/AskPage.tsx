@@ -174,7 +174,7 @@ function questionOf(
 /** Have the address name a thread, which leaves what is open beside it as it is. */
 function showThread(thread: Thread, choice: Choice): void {
   const query = { thread: thread.id.peek(), q: thread.title, ...queryOf(choice) };
-  setQuery(query, { replace: true });
+  setQuery(query, { replace: true, on: "ask" });
 }
 
 /** Return the thread of the address: by its id, begun with the question of a link, or the last one. */

@@ -55,7 +55,7 @@ export default function EvaluationPage() {
             onClose={() => setStarting(false)}
             onStarted={({ id: run }) => {
               setStarting(false);
-              setQuery({ run, a: null, b: null, q: null });
+              setQuery({ run, a: null, b: null, q: null }, { on: "evaluation" });
             }}
           />
         )}
